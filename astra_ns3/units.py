@@ -121,7 +121,7 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     number, unit = Fraction(match[1]), match[2]
     if unit:
         if unit not in units:
-            hint = _in_bits(number, unit) if units is _RATE_UNITS else ""
+            hint = _as_rate(number, unit) if units is _RATE_UNITS else ""
             raise wrong(f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}")
         number *= units[unit]
     elif bare is not None:
@@ -131,12 +131,15 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     if number.denominator != 1:
         raise wrong(f"{value!r} is not a whole number of {_smallest(units)}")
     if number > LARGEST_INTEGER:
-        raise wrong(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
+        days = " (106 days)" if _smallest(units) == "ps" else ""
+        raise wrong(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}{days}")
     return int(number)
 
 
-def _in_bits(number: Fraction, unit: str) -> str:
-    """For a rate that was given in bytes: what it is in bits, and what was perhaps meant."""
+def _as_rate(number: Fraction, unit: str) -> str:
+    """For a rate without bits, or in bytes: what it is in bits, and what was perhaps meant."""
+    if f"{unit}bps" in _RATE_UNITS:
+        return f"; did you mean '{float(number):g}{unit}bps'?"
     match = _BYTES_PER_SECOND.fullmatch(unit)
     if match is None:
         return ""
@@ -215,3 +218,14 @@ def _format(value: int, scales: tuple[tuple[str, int], ...], digits: int) -> str
             scaled = value / factor
             return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.{digits}g} {unit}"
     raise AssertionError("the last scale has factor 1")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 pass``, ``2 passes``; without ``many``, an s is added."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``11th``."""
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"

@@ -1,7 +1,11 @@
-"""Files that appear under their names only when they are whole, and never take another file's place unasked."""
+"""Files that appear under their names only when they are whole, and never take another file's place unasked.
+
+The files of a result, without which it can't be read, keep their place even if asked.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,21 +13,32 @@ from pathlib import Path
 
 from astra_ns3.errors import failing, refuse
 
+RUN_FILE = "run.json"
+"""The file that a run's folder has; it lists the others."""
+STUDY_MARK = ".study.json"
+"""The file that a study's or a plan's folder has."""
+# Endings of what is read again of a study; its pages and pictures are made of these.
+_DATA = (".csv", ".json", ".parquet", ".sqlite", ".yaml")
+
 
 def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise InputError if there is a file, or a link, named ``target`` that isn't to be replaced."""
+    _check_not_owned(Path(target))
     refuse(
         bool(os.path.lexists(target) and not overwrite), "exists already; name another file or use --overwrite", target
     )
 
 
 @contextmanager
-def whole_file(target: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(target: str | os.PathLike[str], *, by_owner: bool = False) -> Iterator[Path]:
     """Yield where to write; what was written becomes ``target`` at the end, in the place of what has that name.
 
-    A link is replaced and not followed. If the block fails, nothing has changed. Raises InputError for an OSError.
+    A link is replaced and not followed. If the block fails, nothing has changed. Raises InputError for an OSError, and
+    for a file of a result; ``by_owner``: the result itself is written.
     """
     path = Path(target)
+    if not by_owner:
+        _check_not_owned(path)
     partial = path.with_name(f".{os.getpid()}.partial.{path.name}")  # the ending tells writers the format
     with failing(OSError, "cannot be written", path):
         try:
@@ -31,3 +46,19 @@ def whole_file(target: str | os.PathLike[str]) -> Iterator[Path]:
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def _check_not_owned(path: Path) -> None:
+    """Raise InputError for a file without which the result in its folder can't be read."""
+    study = path.suffix in _DATA and path.exists() and (path.parent / STUDY_MARK).exists()
+    owner = "run" if path.name in _files_of_run(path.parent) else "study" if study else ""
+    refuse(bool(owner), f"is a file of the {owner} in this folder, which can't be read without it; name another", path)
+
+
+def _files_of_run(folder: Path) -> list[str]:
+    """Return the names of the files of the run in a folder; empty if there is none."""
+    try:
+        document = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        return [RUN_FILE, *document["files"]] if str(document["format"]).startswith("astra-ns3 ") else []
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

@@ -172,7 +172,7 @@ def _summary(tables: Sequence[Table]) -> str:
     ]
     words = (
         f"{len(reached)} of {len(tables)} tables are within their bound from 128 MiB on. Below 128 MiB, "
-        f"{len(near)} of {len(small)} are within 40%. The other tables follow, largest error first:"
+        f"{len(near)} of {len(small)} are within 40%. Tables above a bound, largest error first:"
     )
     return f"{words}\n\n" + table_lines(("table", "below 128 MiB", "from 128 MiB", "formulas"), rows)
 

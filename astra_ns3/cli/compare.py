@@ -14,8 +14,8 @@ from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
 from astra_ns3.network.backends import ABILITIES
-from astra_ns3.report.alignment import counted
 from astra_ns3.report.comparison.compare import OVER_SEEDS, compare
+from astra_ns3.units import counted
 
 _TWO = 2
 

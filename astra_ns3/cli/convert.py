@@ -13,6 +13,7 @@ from astra_ns3.cli.output import folder_for, print_result, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import refuse
 from astra_ns3.playing.converting.conversion import TARGETS, Converted, Unrolling, convert, files_there
+from astra_ns3.units import counted
 from astra_ns3.whole_file import check_free
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
@@ -94,7 +95,7 @@ def tell_of(converted: Converted, *, as_json: bool) -> None:
     """Tell which files were written, and print the warnings of the conversion."""
     for warning in converted.warnings:
         tell(f"astra-ns3: warning: {warning}")
-    more = f" and {len(converted.files) - 1} more files" if len(converted.files) > 1 else ""
+    more = f" and {counted(len(converted.files) - 1, 'more file')}" if len(converted.files) > 1 else ""
     prefix = converted.files[0].removesuffix(_FIRST_TRACE)
     played = f"; -w {prefix} plays them" if more and prefix != converted.files[0] else ""
     print_result(

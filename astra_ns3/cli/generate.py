@@ -15,7 +15,7 @@ from astra_ns3.cli.output import folder_for, print_result
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
-from astra_ns3.units import format_bytes, format_time, parse_rate, parse_time_ps
+from astra_ns3.units import counted, format_bytes, format_time, parse_rate, parse_time_ps
 from astra_ns3.whole_file import check_free
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.generators import flows as generators
@@ -289,6 +289,7 @@ def _written(
     at = f", load {load:.3g}" if math.isfinite(load) else ""
     print_result(
         {**told, "load": load if math.isfinite(load) else None},
-        f"written to {output}: {len(flows):,} flows, {format_bytes(size)}, the last at {format_time(last_ps)}{at}",
+        f"written to {output}: {counted(len(flows), 'flow')}, {format_bytes(size)}, "
+        f"the last at {format_time(last_ps)}{at}",
         as_json=as_json,
     )

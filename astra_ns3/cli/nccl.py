@@ -19,7 +19,7 @@ from astra_ns3.errors import InputError, ends_in, refuse, wrong
 from astra_ns3.nccl.environment import HEEDED
 from astra_ns3.nccl.servers import SERVERS, parse_servers
 from astra_ns3.network.backends import ABILITIES
-from astra_ns3.units import parse_bytes
+from astra_ns3.units import counted, parse_bytes
 from astra_ns3.whole_file import check_free, whole_file
 
 if TYPE_CHECKING:
@@ -294,8 +294,8 @@ def compare_command(
 ) -> None:
     """Play the operation and sizes of LOG, and print measured times, ours and their ratio.
 
-    LOG is what a program of nccl-tests printed, or its rows as CSV. Below the rows stand mean errors, which part of the
-    time differs, and from which size on the ratio isn't within 0.8 to 1.25.
+    LOG is what a program of nccl-tests printed, its rows as CSV, or a table of astra-ns3 nccl. Below the rows stand
+    mean errors, which part of the time differs, and from which size on the ratio isn't within 0.8 to 1.25.
     """
     from astra_ns3.experiments.nccl.comparison import compare_with, comparison_document, comparison_text, warnings_of
 
@@ -344,7 +344,7 @@ def fit_command(
 
     if len(servers) not in (1, len(logs)):
         raise click.UsageError(
-            f"--servers: found {len(servers)} times, expected once, or once for each of {len(logs)} logs"
+            f"--servers: found {counted(len(servers), 'time')}, expected once, or once for each of {len(logs)} logs"
         )
     if output:
         ends_in("a fit's file", output, (".yaml", ".yml"))

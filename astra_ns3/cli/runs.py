@@ -15,7 +15,8 @@ from astra_ns3.experiments.listing.choosing import in_order, wanted
 from astra_ns3.experiments.listing.columns import COLUMNS, USUAL, Column, columns_of, plain, printable
 from astra_ns3.experiments.listing.finding import Found, FoundRun, find_runs
 from astra_ns3.experiments.tables import Table
-from astra_ns3.report.alignment import counted, table
+from astra_ns3.report.alignment import table
+from astra_ns3.units import counted
 
 _FORMATS = ("table", "csv", "json")
 _MOST_DAMAGED = 5

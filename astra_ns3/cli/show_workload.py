@@ -20,7 +20,7 @@ from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
 from astra_ns3.report.workload.figure import draw_levels
 from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.report.workload.text import overview_document, overview_text
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 from astra_ns3.whole_file import check_free
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.graphs.overview import overview
@@ -82,7 +82,7 @@ def show_workload(
     document = {**overview_document(graphs, found), "warnings": list(graphs.warnings)}
     log_warnings(*graphs.warnings)
     if output:
-        draw_levels(found, output, f"{document['source']}, {document['npus']} NPUs")
+        draw_levels(found, output, f"{document['source']}, {counted(document['npus'], 'NPU')}")
         document["written"] = output
     print_result(document, overview_text(document, found), _written(output), as_json=as_json)
 
@@ -97,7 +97,7 @@ def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: st
     if output:
         graphs = as_graphs(workload, Unrolling(dimensions))
         warnings = list(dict.fromkeys((*warnings, *graphs.warnings)))
-        draw_levels(overview(graphs), output, f"{document['source']}, {document['npus']} NPUs")
+        draw_levels(overview(graphs), output, f"{document['source']}, {counted(document['npus'], 'NPU')}")
         document["written"] = output
     log_warnings(*warnings)
     told = [f"{name:<17} {words}" for name, words in foreseen_rows(foreseen)]

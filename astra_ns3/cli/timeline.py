@@ -14,7 +14,7 @@ from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.tables import in_words
 from astra_ns3.report.timeline.timeline import FILE, MESSAGES, left_out, write_timeline
-from astra_ns3.units import format_bytes
+from astra_ns3.units import counted, format_bytes
 from astra_ns3.whole_file import check_free
 
 
@@ -55,8 +55,8 @@ def timeline_command(folder: str, output: str | None, messages: int, overwrite: 
             "messages": made.messages,
             "more_with": advice,
         },
-        f"written to {made.path}: {written.slices:,} slices, {written.instants:,} instants, "
-        f"{written.samples:,} samples on {written.tracks:,} tracks, {format_bytes(made.bytes)}",
+        f"written to {made.path}: {counted(written.slices, 'slice')}, {counted(written.instants, 'instant')}, "
+        f"{counted(written.samples, 'sample')} on {counted(written.tracks, 'track')}, {format_bytes(made.bytes)}",
         made.sampled and f"{made.sampled}; --messages shows more or fewer",
         f"more is shown with {in_words(advice, ', ')}" if advice else "",
         as_json=as_json,

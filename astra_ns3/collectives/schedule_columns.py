@@ -21,6 +21,7 @@ from astra_ns3.collectives.schedule_rows import COLUMNS, REQUIRED_KEYS, Table, t
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.errors import Where, refuse, wrong
+from astra_ns3.units import counted
 
 _SPARSE_COLUMNS = ("content", "contributors")
 
@@ -46,7 +47,10 @@ def csv_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
     names = [name.strip() for name in rows[0]]
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(names):
-            raise wrong(f"found {len(row)} cells, expected {len(names)} as in line {numbers[0]}", Where(source, number))
+            raise wrong(
+                f"found {counted(len(row), 'cell')}, expected {len(names)} as in line {numbers[0]}",
+                Where(source, number),
+            )
     columns = {name: [row[index].strip() for row in rows[1:]] for index, name in enumerate(names)}
     refuse(len(columns) != len(names), "a column has been given twice", Where(source, numbers[0]))
     return table_schedule(Table(source, keys, columns, lambda row: f"{source}:{numbers[1 + row]}"))

@@ -11,6 +11,7 @@ from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError, check_known, located, refuse, wrong
 from astra_ns3.frozen import dataclass
+from astra_ns3.units import counted
 
 REQUIRED_KEYS = ("collective", "ranks", "blocks")
 _KEYS = (*REQUIRED_KEYS, "expansion", "name")
@@ -137,7 +138,7 @@ def _content(table: Table, ranks: int, block_count: Int32Column) -> Content | No
         where = f"{table.where(row)}: content"
         items = [_integer(item, 0, _LARGEST, where) for item in word.split()]
         if len(items) != block_count[row]:
-            raise wrong(f"found {len(items)} blocks, expected {block_count[row]} as in block_count", where)
+            raise wrong(f"found {counted(len(items), 'block')}, expected {block_count[row]} as in block_count", where)
         blocks += items
         if "contributors" in table.columns:
             contributors += _contributors(table, row, ranks, len(items))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from astra_ns3.config.core.scales import check_scales
 from astra_ns3.errors import refuse, some_of, wrong
 from astra_ns3.frozen import dataclass, field, replace
-from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.units import LARGEST_INTEGER, counted
 
 NO_GATE = -1
 MOST_FLOWS = 2**31 - 1
@@ -181,7 +181,7 @@ class FlowList:
                 raise wrong(
                     f"{self.where(flow)} {what} NPU {int(column[flow])}, the network has {npus}, 0 to {npus - 1}"
                 )
-        raise wrong(f"says it has {self.npus} nodes, the network has {npus} NPUs", self.source)
+        raise wrong(f"says it has {counted(self.npus, 'node')}, the network has {counted(npus, 'NPU')}", self.source)
 
     def _check_columns(self) -> None:
         shapes = {len(column) for column in (self.sources, self.destinations, self.sizes_bytes, self.starts_ps)}

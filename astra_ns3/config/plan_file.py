@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge
@@ -50,10 +51,12 @@ class PlanConfig(ConfigModel):
 
 
 def read_plan_file(path: str | os.PathLike[str]) -> PlanConfig | None:
-    """Read a file of a plan; None if the file is another one, such as a model file.
+    """Read a file of a plan; None if the file is another one, such as a model file or a workload's text.
 
     Raises InputError with file, line and key.
     """
+    if Path(path).suffix.lower() not in (".yaml", ".yml", ".json"):
+        return None
     document = parse_yaml(read_text(path), os.fspath(path))
     if not isinstance(document.data, dict) or not document.data.keys() >= _SIGNS or "kind" in document.data:
         return None

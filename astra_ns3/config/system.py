@@ -22,7 +22,7 @@ from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.nccl.server import Server
-from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, counted
 from astra_ns3.user_code import FORM, user_part
 
 _SWITCH = (0, 1)
@@ -321,9 +321,9 @@ class SystemConfig(ConfigModel):
         refuse(not algorithms, f"key '{name}' is missing, which the workload's {kind.name.lower()} needs")
         if len(algorithms) != dimensions and not is_flat(algorithms[0]):
             raise wrong(
-                f"key '{name}': found {_counted(len(algorithms), 'algorithm')} "
+                f"key '{name}': found {counted(len(algorithms), 'algorithm')} "
                 f"({'_'.join(algorithms)}), expected {dimensions}: the network has "
-                f"{_counted(dimensions, 'dimension')}, and each needs one"
+                f"{counted(dimensions, 'dimension')}, and each needs one"
             )
         return algorithms
 
@@ -408,7 +408,3 @@ _KEYS: Mapping[CollectiveKind, str] = {
     CollectiveKind.ALL_GATHER: "all_gather",
     CollectiveKind.ALL_TO_ALL: "all_to_all",
 }
-
-
-def _counted(count: int, one: str) -> str:
-    return f"{count} {one}" if count == 1 else f"{count} {one}s"

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from astra_ns3.errors import AstraNs3Error, wrong
-from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.network.run_document import RunDocument
+from astra_ns3.whole_file import RUN_FILE
 
 DIGESTS = "digests"
 DIGEST = "digest"

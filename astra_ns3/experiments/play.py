@@ -15,6 +15,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.forecasting.capacity import check_run_fits
+from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.garbage import no_search, rare_search
 from astra_ns3.experiments.hooks import HookFile, named_hook
 from astra_ns3.experiments.inputs import Inputs, scenario_of
@@ -148,6 +149,8 @@ def play(
     to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
     parts = parts_of(request, tenants)
     check_reducers(parts)
+    if to_its_end:
+        check_end(parts)
     check_run_fits(parts, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
     reporter.stage("building the network")
     scenario = scenario_of(tenants)

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from astra_ns3.whole_file import RUN_FILE
+
 PENDING = ".astra-ns3-new-run"
 """Name of a folder with a whole new run that is not yet in its place."""
-RUN_FILE = "run.json"
 
 _REPLACES = ".replaces"
 _AT_FDCWD = -100

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
@@ -17,7 +17,7 @@ from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.forecasting.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
-from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT, tenant_folder
 from astra_ns3.experiments.tables import as_given
@@ -40,9 +40,10 @@ from astra_ns3.network.recorded import (
     UTILISATION,
     RecordedTable,
 )
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import EventDocument, RunDocument
 from astra_ns3.report.records import Recorded
 from astra_ns3.units import PS_PER_NS, format_time
+from astra_ns3.whole_file import RUN_FILE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,6 +198,11 @@ class Result:
     def metadata(self) -> RunDocument:
         """All of run.json: configuration, seed, versions, cost, warnings."""
         return self._metadata
+
+    @property
+    def events(self) -> Sequence[EventDocument]:
+        """The network's events, of a scenario's job those of the scenario; empty where nothing changes."""
+        return (self._network or self)._metadata.get("events", ())
 
     @property
     def folder(self) -> Path | None:

@@ -21,6 +21,8 @@ PORT_COLUMNS: tuple[CellColumn[Mapping[str, Cell]], ...] = tuple(
     (name, methodcaller("get", name)) for name in ("port", "link_to", *PORT_COUNTERS)
 )
 JOBS = "jobs.csv"
+_ALL_BYTES_ONCE = (CollectiveKind.POINT_TO_POINT, CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
+"""Kinds in which all bytes cross the busiest line, so both bandwidths are equal: nccl-tests, doc/PERFORMANCE.md."""
 
 
 def _duration_ps(record: CollectiveRecord) -> int | None:
@@ -32,7 +34,7 @@ def _time(time_ps: int | None) -> Cell:
 
 
 def _bus_bandwidth(record: CollectiveRecord) -> Cell:
-    if record.kind is CollectiveKind.POINT_TO_POINT:
+    if record.kind in _ALL_BYTES_ONCE:
         return _bandwidth(record, 1, 1)
     if record.line_bytes is not None:
         duration_ps = _duration_ps(record)

@@ -21,7 +21,6 @@ from astra_ns3.experiments.integrity import sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document, scenario_document, tries_document
 from astra_ns3.experiments.play import Played
-from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Files, Result
 from astra_ns3.experiments.run_tables import collective_table, jobs_table, npu_table, switch_table
@@ -36,6 +35,7 @@ from astra_ns3.network.records import RoleTimes, RunRecords
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.scenario.tenant_tables import SplitTables
 from astra_ns3.scenario.times import Outcome, tries_of
+from astra_ns3.whole_file import RUN_FILE
 
 
 class Destination:

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.result import Files, Frame, Result, jobs_of, saved
 from astra_ns3.experiments.run_tables import JOBS
 from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
 from astra_ns3.network.run_document import RunDocument
+from astra_ns3.whole_file import RUN_FILE
 
 
 def result_in(folder: str | os.PathLike[str]) -> Result:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
@@ -18,6 +19,7 @@ from astra_ns3.network.run_document import RowDocument, ScenarioDocument, Tenant
 from astra_ns3.scenario.events import event_documents
 from astra_ns3.scenario.placement import Places, places_of
 from astra_ns3.scenario.tenant import Tenant
+from astra_ns3.units import counted
 
 MOST_ROWS = 64
 """More rows than these find no room in a picture."""
@@ -46,6 +48,7 @@ def view_scenario(request: ScenarioRequest) -> ScenarioView:
     tenants = tenants_of(request)
     parts = parts_of(request, tenants)
     check_reducers(parts)
+    check_end(parts)
     warnings = dict.fromkeys(words for inputs in tenants for words in inputs.warnings)
     return ScenarioView(
         _document(request, tenants),
@@ -75,7 +78,11 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
 def _tenant(inputs: Inputs, passes: int, tenant: Tenant | None) -> TenantDocument:
     asked = None if passes == FOREVER else passes
     headline = inputs.job.headline()
-    traffic = f"{headline.loop}, {headline.layers:,} flows" if headline.layers else f"{headline.loop}, until jobs end"
+    traffic = (
+        f"{headline.loop}, {counted(headline.layers, 'flow')}"
+        if headline.layers
+        else f"{headline.loop}, until jobs end"
+    )
     workload = traffic if inputs.tenancy.is_traffic else inputs.job.source
     found: TenantDocument = {**inputs.tenancy.document(), "workload": workload, "passes": asked}
     restart = None if tenant is None else tenant.restart

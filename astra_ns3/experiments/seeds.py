@@ -13,7 +13,6 @@ from pathlib import Path
 from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.metadata import stop_document
-from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.experiments.store import SEEDS_FORMAT, RunFolder
@@ -22,6 +21,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
 from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.scenario.tenant import LARGEST_SEED
+from astra_ns3.whole_file import RUN_FILE
 
 SEEDS_FORMAT_VERSION = 1
 _RUN_LOGGER = "astra_ns3.experiments.run"

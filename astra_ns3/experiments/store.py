@@ -21,7 +21,6 @@ from astra_ns3.experiments.forecasting.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.replacing import (
     PENDING,
-    RUN_FILE,
     alone,
     clear_away,
     put_in_place,
@@ -31,6 +30,7 @@ from astra_ns3.experiments.replacing import (
 )
 from astra_ns3.experiments.run_tables import COLLECTIVES, JOBS, NPUS, SWITCH
 from astra_ns3.network.recorded import RECORDED_TABLES
+from astra_ns3.whole_file import RUN_FILE, STUDY_MARK
 
 FORMAT = "astra-ns3 run"
 """The format in the run.json of a run."""
@@ -38,8 +38,6 @@ SCENARIO_FORMAT = "astra-ns3 scenario"
 """The format in the run.json of several tenants, whose results lie in folders beside it."""
 SEEDS_FORMAT = "astra-ns3 seeds"
 """The format in the run.json of several seeds, whose runs lie in folders beside it."""
-STUDY_MARK = ".study.json"
-"""The file that a study's folder has."""
 RESULT_FILES = (
     END_TO_END,
     DETAILED,
@@ -145,6 +143,7 @@ class RunFolder:
         return {entry.name for entry in self.path.iterdir()} <= set(_files_of_run(self.path))
 
     def _check(self) -> None:
+        check_for_results(self.path)
         with failing(OSError, "cannot write here", self.path), suppress(FileNotFoundError):
             self.path.lstat()
         if self.path.is_symlink() and not self.path.exists():
@@ -184,6 +183,23 @@ class RunFolder:
             except OSError:
                 break
         self._made_parents = []
+
+
+def check_for_results(folder: Path) -> None:
+    """Raise InputError for a folder of all kinds of files that results would spill into.
+
+    These are the root, the user's home, the folders above it, and those right below the root. The working folder, an
+    empty one and one that holds results aren't refused.
+    """
+    with suppress(OSError, RuntimeError):  # others tell of a folder that can't be read; there may be no home
+        home, place = Path.home().resolve(), folder.resolve()
+        below_root = place.parent == place.parent.parent and place != Path.cwd().resolve()
+        results = any((place / name).exists() for name in (RUN_FILE, PENDING, STUDY_MARK))
+        refuse(
+            (below_root or place in (home, *home.parents)) and any(place.iterdir()) and not results,
+            f"holds files that no run made; name a folder for the results, such as {folder / 'results'}",
+            folder,
+        )
 
 
 def holds_run(folder: Path) -> bool:

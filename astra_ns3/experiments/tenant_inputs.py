@@ -13,7 +13,8 @@ from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, network_of_run, scenario_of
+from astra_ns3.experiments.given_files import network_of_run
+from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, scenario_of
 from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import ProgramsJob
 from astra_ns3.experiments.request import RunRequest

@@ -13,6 +13,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.description import in_force_document
 from astra_ns3.experiments.forecasting.capacity import check_run_fits
+from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
 from astra_ns3.experiments.forecasting.foreseen import foreseen_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, Parts, load_inputs
@@ -73,6 +74,7 @@ def validate(
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
     check_reducers([(inputs, options.passes)])
+    check_end([(inputs, options.passes)])
     foreseen = foreseen_document(inputs.job.foreseen(inputs.platform))
     if foreseen:
         foreseen["compute_scale"] = options.scales[1]

@@ -3,7 +3,8 @@
 Text: a line of columns that begins with ``# size count type``, then a row for each size. Columns differ by version and
 program (``redop`` and ``root`` can be absent, ``error`` is an older ``#wrong``), so measurements are found from the
 right. CSV: a first line ``# all_reduce; 2 nodes x 8 ...`` about the setting, then named columns; a table that was
-measured only in place, or only out of place, has empty cells. Rows of no bytes are passed over.
+measured only in place, or only out of place, has empty cells. Rows of no bytes are passed over. The table that
+``astra-ns3 nccl`` prints has ``time`` right behind ``size``, and words at the end of a row.
 
 Source: NVIDIA/nccl-tests, ``src/common.cu`` and the bandwidth function of each program; ``doc/PERFORMANCE.md``.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from astra_ns3.errors import InputError, Where, failing, in_range, one_of, required, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.version import Version, parse_version
+from astra_ns3.units import counted
 
 # Bytes over the busiest link of a collective, as a share of its size times (n-1)/n; None: all of its size.
 _SHARES: Mapping[str, float | None] = {
@@ -50,10 +52,16 @@ _COLUMNS = (
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 # What mpirun and srun put in front of a line.
 _TAG = re.compile(r"^\s*(\[[0-9]+,[0-9]+\]<std(out|err)>:|[0-9]+:(?=\s))")
-# How the first line of a CSV file says how many ranks there are, the surest first; two numbers are multiplied.
-_RANKS = (r"([0-9]+) nodes? x ([0-9]+)", r"([0-9]+) GPUs?\b", r"[0-9]+ nodes?, ([0-9]+)", r"\(([0-9]+) [A-Z]")
+# How the first line of a CSV file, or of our table, says how many ranks there are, the surest first. Two numbers are
+# multiplied.
+_RANKS = (
+    *(r"([0-9]+) nodes? x ([0-9]+)", r"([0-9]+) x \S+ \(([0-9]+) GPUs each"),
+    *(r"([0-9]+) GPUs?\b", r"[0-9]+ nodes?, ([0-9]+)", r"\(([0-9]+) [A-Z]"),
+)
 _VERSION = re.compile(r"\bNCCL (?:version )?([0-9][0-9._]*)|nccl-library=([0-9]+)")
-_EXPECTED = "expected a log of nccl-tests, or its rows as CSV"
+# The last line of our own table.
+_OWN_END = "# mean of busbw"
+_EXPECTED = "expected a log of nccl-tests, its rows as CSV, or a table of astra-ns3 nccl"
 
 
 @dataclass(frozen=True)
@@ -127,15 +135,16 @@ def _parts(lines: Sequence[str], path: str | os.PathLike[str]) -> tuple[list[str
     head = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     if head.startswith("size_bytes,"):
         return [line for line in lines if line.startswith("#")], list(_csv_rows(lines, path))
-    places = [place for place, line in enumerate(lines) if re.match(r"\s*#\s+size\s+count\s", line)]
+    places = [place for place, line in enumerate(lines) if re.match(r"\s*#\s+size\s+(count|time)\s", line)]
     if not places:
-        raise wrong(f"found no line of columns '# size count ...', {_EXPECTED}", path)
+        raise wrong(f"found no line of columns '# size ...', {_EXPECTED}", path)
     if places[1:]:
         raise wrong("found a second table, expected one in a file", Where(path, places[1] + 1))
     about = [line for line in lines if not line.lstrip()[:1].isdigit()]
     if any("rccl-tests" in line or "RCCL version" in line for line in about):
         raise wrong("found a log of rccl-tests, expected one of nccl-tests: RCCL decides otherwise", path)
-    return about, list(_text_rows(lines, places[0], path))
+    rows = _text_rows if "count" in lines[places[0]] else _own_rows
+    return about, list(rows(lines, places[0], path))
 
 
 def _csv_rows(lines: Sequence[str], path: str | os.PathLike[str]) -> Iterator[_Line]:
@@ -148,7 +157,7 @@ def _csv_rows(lines: Sequence[str], path: str | os.PathLike[str]) -> Iterator[_L
         if not cells or cells[0].startswith("#"):
             continue
         if len(cells) != len(names):
-            raise wrong(f"found {len(cells)} cells, expected {len(names)}: the row is cut", where)
+            raise wrong(f"found {counted(len(cells), 'cell')}, expected {len(names)}: the row is cut", where)
         row = dict(zip(names, cells, strict=True))
         yield _line(number, row["size_bytes"], [row[name] for name in _COLUMNS[1:]], 0, where)
 
@@ -166,11 +175,28 @@ def _text_rows(lines: Sequence[str], head: int, path: str | os.PathLike[str]) ->
             continue
         words = words or len(cells)
         if len(cells) != words or not 2 <= len(cells) - width <= times[0]:
-            raise wrong(f"found {len(cells)} columns, expected {max(words, width + 2)}: the row is cut", where)
+            raise wrong(
+                f"found {counted(len(cells), 'column')}, expected {max(words, width + 2)}: the row is cut", where
+            )
         numbers = cells[-width:]
         found = [numbers[place - times[0] + shift] for place in times[:2] for shift in range(3)]
         checked = [cell for name, cell in zip(names[times[0] :], numbers, strict=True) if name == "#wrong"]
         yield _line(number, cells[0], found, sum(cell not in ("0", "N/A") for cell in checked), where)
+
+
+def _own_rows(lines: Sequence[str], head: int, path: str | os.PathLike[str]) -> Iterator[_Line]:
+    """Yield the rows of ``astra-ns3 nccl``; other choices of ``--what-if`` stand below its mean."""
+    for number, line in enumerate(lines[head + 1 :], head + 2):
+        cells, where = line.split(), Where(path, number)
+        if line.startswith(_OWN_END):
+            return
+        if not cells or not cells[0].isdecimal():
+            continue
+        if len(cells) < len(_COLUMNS):
+            raise wrong(
+                f"found {counted(len(cells), 'column')}, expected at least {len(_COLUMNS)}: the row is cut", where
+            )
+        yield _line(number, cells[0], cells[1 : len(_COLUMNS)], 0, where)
 
 
 def _check_no_row(cells: Sequence[str], where: Where) -> None:
@@ -273,7 +299,7 @@ def _differs(line: _Line, begin: int, column: int, factor: float) -> bool:
 
 def _whole(about: Sequence[str], lines: Sequence[_Line]) -> Iterator[str]:
     text = any("(us)" in line for line in about)
-    if text and not any("Avg bus bandwidth" in line for line in about):
+    if text and not any("Avg bus bandwidth" in line or line.startswith(_OWN_END) for line in about):
         yield ": ends without '# Avg bus bandwidth', so larger sizes may be missing"
     if len(devices := _devices(about)) > 1 and max(devices) == 0:
         yield f": {len(devices)} processes are rank 0 each, as without MPI: each measured itself alone"

@@ -36,6 +36,11 @@ PASSES_AXIS = "passes"
 PART, NEXT_PART, PACKETS_PART = "plans", "iterations", "packets"
 """The parts of the study that plays plans: as flows, some for two iterations, the best on packets beside flows."""
 _BASE = "as the file has it"
+_ENDINGS = (".yaml", ".yml", ".json")
+_NO_MODEL = (
+    "is no model file, and other workloads have no degrees to plan; expected a file as in inputs/workload/models, "
+    "or as 'astra-ns3 generate workload config.json -o model.yaml' makes it"
+)
 _SCALES = ("scale", "comm_scale", "compute_scale")
 
 
@@ -73,13 +78,10 @@ class PlanRequest:
     @cached_property
     def base(self) -> RunRequest:
         """Return the run of the model as its file has it; it may not fit. Raises InputError for what isn't a model."""
+        refuse(Path(self.model).is_file() and Path(self.model).suffix.lower() not in _ENDINGS, _NO_MODEL, self.model)
         (point,) = self._expand({_BASE: {}}).points
         request = point.request
-        refuse(
-            not isinstance(request.workload, ModelWorkload),
-            "no model file; expected one: other workloads have no degrees to plan",
-            os.fspath(self.model),
-        )
+        refuse(not isinstance(request.workload, ModelWorkload), _NO_MODEL, self.model)
         for name in _SCALES:
             found = getattr(request, name)
             refuse(found != 1, f"{name} is {found:g}, expected 1: bounds are those of the model as it is")

@@ -19,7 +19,7 @@ from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.run_study import put, write_study
 from astra_ns3.units import format_time
-from astra_ns3.workload.models.changes import write_model
+from astra_ns3.workload.models.changes import model_yaml
 
 TABLE, PICTURE = "plan.csv", "frontier"
 _WIDTH_INCHES = 7.0
@@ -31,10 +31,10 @@ def save_plan(plan: Plan) -> None:
     folder, rows = plan.request.folder, ranked_rows(plan)
     put(folder / TABLE, Table(TABLE, COLUMNS, [[row[name] for name in COLUMNS] for row in rows]).text())
     if plan.found.best is not None:
-        write_model(plan.workload(plan.found.best), folder / BEST)
+        put(folder / BEST, model_yaml(plan.workload(plan.found.best)))
         (folder / NEXT).unlink(missing_ok=True)
         if (other := faster_next(plan)) is not None:
-            write_model(plan.workload(other), folder / NEXT)
+            put(folder / NEXT, model_yaml(plan.workload(other)))
         (folder / SYSTEM).unlink(missing_ok=True)
         if (system := plan.request.system_config) is not None:
             put(folder / SYSTEM, yaml.safe_dump(given_of(system), sort_keys=False))

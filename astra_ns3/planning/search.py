@@ -9,7 +9,7 @@ from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space
-from astra_ns3.units import format_bytes
+from astra_ns3.units import counted, format_bytes
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.changes import changed
 
@@ -204,7 +204,8 @@ class Search:
         least = min(self._bounds, key=lambda each: self._memory.get(each.choice, each.memory_bytes))
         needed = self._memory.get(least.choice, least.memory_bytes)
         return wrong(
-            f"fits none of {len(self._bounds):,} plans on {self._space.npus:,} NPUs of {memory}: "
+            f"fits none of {counted(len(self._bounds), 'plan')} on {counted(self._space.npus, 'NPU')} "
+            f"of {memory}: "
             f"the least is {format_bytes(needed)} ({least.choice.name}); expected more NPUs, NPUs of that memory, or "
             "fewer samples an iteration",
             self._space.workload.source,

@@ -9,10 +9,10 @@ from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows
 from astra_ns3.planning.search import Found
-from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
+from astra_ns3.report.alignment import aligned, clock, number_text, percent, table
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
-from astra_ns3.units import PS_PER_US, format_bytes, format_time
+from astra_ns3.units import PS_PER_US, counted, format_bytes, format_time
 
 BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
 """The model with the best degrees, that whose next iterations are faster, and a system that no file of the user has."""
@@ -53,7 +53,10 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
     """Return what is said above the table, each line with its first word."""
     found, space = plan.found, plan.space
     head = [
-        ("model", f"{space.workload.name} on {space.npus:,} NPUs, {space.samples:,} samples an iteration"),
+        (
+            "model",
+            f"{space.workload.name} on {counted(space.npus, 'NPU')}, {counted(space.samples, 'sample')} an iteration",
+        ),
         ("plans", _counts(plan)),
         ("CPU time", _cpu_time(plan)),
     ]
@@ -87,8 +90,9 @@ def _certain(plan: Plan) -> str:
     if not found.open:
         return "no plan is faster: every bound that is left lies above its time"
     least = found.open[0]
+    others = counted(len(found.open), "plan wasn't", "plans weren't")
     return (
-        f"{len(found.open):,} plans weren't played, of which one may be {percent(round(1e6 * found.gap), 10**6)} "
+        f"{others} played, of which one may be {percent(round(1e6 * found.gap), 10**6)} "
         f"faster: the least bound is {format_time(least.time_ps)} ({least.choice.name})"
     )
 

@@ -24,11 +24,6 @@ def number_text(number: float) -> str:
     return f"{number:,.0f}" if whole else f"{number:#.3g}".removesuffix(".")
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """``1 pass``, ``2 passes``."""
-    return f"{number:,} {one if number == 1 else many}"
-
-
 def ranges(numbers: Sequence[int]) -> list[str]:
     """Numbers in their order, runs of them as ``8-15``."""
     parts: list[list[int]] = []

@@ -9,7 +9,7 @@ from astra_ns3.network.run_document import EventDocument, RowDocument, ScenarioD
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series, Spans
 from astra_ns3.report.scenario_text import start_text, state_text
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_US, counted
 
 MOST_ARRIVALS = 24
 """More jobs that arrive find no room; the first are shown."""
@@ -82,8 +82,8 @@ def _when(
     left = len(parts) - len(shown)
     of_jobs = [f"{job['name']}: {start_text(job)}" if _is_open(job) else job["name"] for job in jobs]
     names = style.cut([*of_jobs, *shown], _LETTERS)
-    notes = [f"{more_jobs} more jobs arrive"] * (more_jobs > 0)
-    notes += [f"{left} more of the network's parts change"] * (left > 0)
+    notes = [counted(more_jobs, "more job arrives", "more jobs arrive")] * (more_jobs > 0)
+    notes += [counted(left, "more part of the network changes", "more parts of the network change")] * (left > 0)
     return Panel(x, Axis(names=names, letters=5), series, note="; ".join(notes), height=0.14 * max(len(names), 4) + 0.2)
 
 

@@ -15,14 +15,15 @@ from astra_ns3.network.run_document import (
     chosen,
     npus_of,
 )
-from astra_ns3.report.alignment import aligned, clock, counted, ranges, table
+from astra_ns3.report.alignment import aligned, clock, ranges, table
 from astra_ns3.report.floor_text import allowed_rows
-from astra_ns3.units import exact_time, format_bytes, format_rate, format_time
+from astra_ns3.units import counted, exact_time, format_bytes, format_rate, format_time
 
 _MOST_NPUS = 40
 """Letters of a list of NPUs."""
 _MOST_JOBS = 100
 _MOST_EVENTS = 40
+EVENT_HEAD = ("from", "to", "what", "becomes", "again")
 _AT_ONCE = "detection loss-of-signal; routes at-once"
 """How a network recovers unless its scenario says otherwise."""
 _COPIED = (
@@ -177,13 +178,18 @@ def _passes(job: TenantDocument) -> str:
 def _events(events: Sequence[EventDocument]) -> Iterator[str]:
     if not events:
         return
-    rows = [("from", "to", "what", "becomes", "again")]
-    rows += [
-        (_time(each, each["start_ps"]), _until(each), each["name"], state_text(each), _again(each)) for each in events
+    rows, left = event_rows(events)
+    more = f"\n  and {left:,} more" if left else ""
+    yield f"events\n{table([EVENT_HEAD, *rows], indent='  ')}{more}"
+
+
+def event_rows(events: Sequence[EventDocument]) -> tuple[list[tuple[str, ...]], int]:
+    """Return a row of words for each of the first events, and how many more events there are."""
+    rows: list[tuple[str, ...]] = [
+        (_time(each, each["start_ps"]), _until(each), each["name"], state_text(each), _again(each))
+        for each in events[:_MOST_EVENTS]
     ]
-    left = len(rows) - 1 - _MOST_EVENTS
-    more = f"\n  and {left:,} more" if left > 0 else ""
-    yield f"events\n{table(rows[: _MOST_EVENTS + 1], indent='  ')}{more}"
+    return rows, len(events) - len(rows)
 
 
 def _time(event: EventDocument, time_ps: int) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FileDocument, RunDocument, chosen
-from astra_ns3.report.alignment import aligned, clock, counted, percent
+from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.foreseen_text import foreseen_rows, throughput_rows
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 
 _COPIED = (
     "run_name",
@@ -139,16 +139,13 @@ def pipeline_rows(workload: FileDocument) -> list[tuple[str, str]]:
     chunks = len(rows["chunks"])
     order = "1F1B" if chunks == 1 else f"interleaved 1F1B, {chunks} chunks a stage (vpp)"
     words = [
-        f"{_counted(count, 'micro-batch', 'es')} of {_counted(each, 'row')}, {workload['pipeline_stages']} stages",
+        f"{counted(count, 'micro-batch', 'micro-batches')} of {counted(each, 'row')}, "
+        f"{counted(workload['pipeline_stages'], 'stage')}",
         order,
         f"they begin at row {first} (from 0), '{workload['layers'][first]['name']}'",
     ]
     if rows["with_the_last"]:
-        words.append(f"with the last {_counted(rows['with_the_last'], 'row')} more")
+        words.append(f"with the last {counted(rows['with_the_last'], 'row')} more")
     if first or rows["behind"]:
-        words.append(f"played once: {_counted(first, 'row')} before, {rows['behind']} behind")
+        words.append(f"played once: {counted(first, 'row')} before, {rows['behind']} behind")
     return [("pipeline", "; ".join(words))]
-
-
-def _counted(number: int, word: str, more: str = "s") -> str:
-    return f"{number} {word}{more if number != 1 else ''}"

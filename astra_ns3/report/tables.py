@@ -15,7 +15,7 @@ import numpy.typing as npt
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import EventDocument, RunDocument
 from astra_ns3.user_code import a_kind_of
 
 Numbers = npt.NDArray[np.int64]
@@ -58,6 +58,10 @@ class Records(Protocol):
     @property
     def metadata(self) -> RunDocument:
         """All of run.json."""
+
+    @property
+    def events(self) -> Sequence[EventDocument]:
+        """The events of the run's network."""
 
     @property
     def folder(self) -> Path | None:
@@ -144,10 +148,31 @@ def _stops_ports(group: Json) -> bool:
 
 def names_of(runs: Sequence[Records]) -> list[str]:
     """Return a name for each run: its own, its folder's where names are alike, a number before it if both are."""
-    names = [str(run.metadata["run_name"]) for run in runs]
+    names = [name_of(run) for run in runs]
     if len(set(names)) == len(names):
         return names
-    folders = [run.folder.name if run.folder is not None else "" for run in runs]
+    folders = [_folder_of(run) for run in runs]
     if len(set(folders)) == len(folders):
         return [folder or name for folder, name in zip(folders, names, strict=True)]
     return [f"{number}: {folder or name}" for number, (folder, name) in enumerate(zip(folders, names, strict=True), 1)]
+
+
+def name_of(run: Records) -> str:
+    """Return the name of a run; of a scenario's job the job's name stands behind, if it is another one."""
+    name = str(run.metadata["run_name"])
+    job = run.metadata["job"]["name"] if "job" in run.metadata else name
+    return name if job == name else f"{name}/{job}"
+
+
+def name_with_folder(run: Records) -> str:
+    """Return the name of a run, and in brackets its folder if that has another name."""
+    name, folder = name_of(run), _folder_of(run)
+    return f"{name} ({folder})" if folder not in ("", name) else name
+
+
+def _folder_of(run: Records) -> str:
+    """Return the name of a run's folder, of a job after the scenario's; empty if the run was not saved."""
+    if run.folder is None:
+        return ""
+    folder = run.folder.absolute()
+    return f"{folder.parent.name}/{folder.name}" if "job" in run.metadata else folder.name

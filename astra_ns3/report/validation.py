@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.report.alignment import aligned, clock, counted
+from astra_ns3.report.alignment import aligned, clock
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.transport.transports import TRANSPORTS
-from astra_ns3.units import format_bytes, format_rate, with_unit, without_unit
+from astra_ns3.units import counted, format_bytes, format_rate, with_unit, without_unit
 
 
 def validation_text(document: Mapping[str, Any]) -> str:  # keys depend on the backend and the workload

@@ -229,7 +229,9 @@ MEASURES: Mapping[str, MeasureKind] = {
     "fits": MeasureKind("whether the fullest NPU has the memory that it needs: True or False", "", _fits),
     **{
         f"job_{number}_us": MeasureKind(
-            f"how long job {number} of a scenario took; empty: it was stopped", "us", _job(number - 1)
+            f"how long job {number} of a scenario took; empty: it was stopped, as a job with passes: forever always is",
+            "us",
+            _job(number - 1),
         )
         for number in range(1, MOST_JOBS + 1)
     },

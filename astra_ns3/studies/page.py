@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from astra_ns3.experiments.versions import versions
 from astra_ns3.frozen import dataclass
-from astra_ns3.report.alignment import clock, counted
+from astra_ns3.report.alignment import clock
 from astra_ns3.report.page.markup import Markup, escaped, html_file, joined, table, tag
 from astra_ns3.studies.expansion import Part
 from astra_ns3.studies.figures.data import DONE, Row, label_text
@@ -14,6 +14,7 @@ from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
+from astra_ns3.units import counted
 
 # The page loads nothing, whatever is written in it.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -11,7 +11,6 @@ from functools import partial
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.servers.kind import kind_of
-from astra_ns3.report.alignment import counted
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.estimates import guessed_seconds, longest_first
 from astra_ns3.studies.index import Index
@@ -22,6 +21,7 @@ from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, Unfit
 from astra_ns3.studies.workers.cluster import Security, cluster_workers
 from astra_ns3.studies.workers.contract import Crew, StartWorkers, Workers, WorkersDied
 from astra_ns3.studies.workers.local import cores, local_workers
+from astra_ns3.units import counted
 
 _LOOK_SECONDS = 0.1
 # A point that was begun so often while its worker died is the one that kills them.

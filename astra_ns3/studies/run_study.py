@@ -215,7 +215,7 @@ def write_study(result: StudyResult, command: str, first: Markup = NOTHING) -> N
         put(folder / STUDY_TABLE, _csv(result.frame))
         put(folder / MEAN_TABLE, _csv(result.means))
         put(folder / LAYER_TABLE, _csv(result.layers))
-        with whole_file(folder / STUDY_PARQUET) as partial:
+        with whole_file(folder / STUDY_PARQUET, by_owner=True) as partial:
             result.frame.to_parquet(partial, index=False)
         if text := result.expansion.study.text:
             put(folder / STUDY_FILE, text)
@@ -247,5 +247,5 @@ def _figures(result: StudyResult) -> list[Picture]:
 
 def put(path: Path, text: str) -> None:
     """Put the file in place whole."""
-    with whole_file(path) as partial:
+    with whole_file(path, by_owner=True) as partial:
         partial.write_text(text, encoding="utf-8")

@@ -23,9 +23,10 @@ from pathlib import Path
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import failing, refuse, wrong
-from astra_ns3.experiments.store import STUDY_MARK, holds_run
+from astra_ns3.experiments.store import check_for_results, holds_run
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
+from astra_ns3.whole_file import STUDY_MARK
 
 _LOG = logging.getLogger(__name__)
 POINT_FILE = "point.json"
@@ -113,6 +114,7 @@ class Store:
 
         Raises InputError if another one does, or if the store can't be written.
         """
+        check_for_results(self.folder)
         with failing(OSError, "cannot write here", self.folder):
             self.points.mkdir(parents=True, exist_ok=True)
             file = os.open(self.folder / STUDY_MARK, os.O_RDWR | os.O_CREAT, 0o666)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from astra_ns3.experiments.forecasting.costs import PROGRAM_SECONDS
-from astra_ns3.report.alignment import aligned, clock, counted, table
+from astra_ns3.report.alignment import aligned, clock, table
 from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import DONE, label_text
@@ -14,7 +14,7 @@ from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
 from astra_ns3.studies.tables import NOT_PLAYED
 from astra_ns3.studies.task import PointOutcome
-from astra_ns3.units import format_bytes
+from astra_ns3.units import counted, format_bytes
 
 # Of a part, on a terminal.
 _MOST_ROWS = 40
@@ -60,7 +60,7 @@ def _part_text(result: StudyResult, part: Part) -> str:
         lines.append(
             [*(label_text(row[axis]) for axis in axes), str(row[seed]), *values, *(row[name] for name in status)]
         )
-    more = f"\n  and {len(rows) - _MOST_ROWS} more rows in {file}" if len(rows) > _MOST_ROWS else ""
+    more = f"\n  and {counted(len(rows) - _MOST_ROWS, 'more row')} in {file}" if len(rows) > _MOST_ROWS else ""
     best = "".join(f"\n  {line}" for line in best_lines(result.best.values(), part))
     return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{best}"
 

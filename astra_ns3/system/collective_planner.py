@@ -24,7 +24,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.inter_dimension import route_policy
 from astra_ns3.system.launches import turns
-from astra_ns3.system.nccl_planner import NcclPlanner
+from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.system.phases import Phase, PhasePlanner
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.route import ChunkToRoute

@@ -17,6 +17,7 @@ from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.communicator import Communicator, PerNpu, per_npu
+from astra_ns3.units import counted
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,9 @@ class Grid:
 
     def _own_grid(self, communicator: Communicator, sizes: tuple[int, ...]) -> Grid:
         if len(sizes) != len(self.sizes):
-            raise wrong(f"its grid has {len(sizes)} dimensions, the system's {len(self.sizes)}", str(communicator))
+            raise wrong(
+                f"its grid has {counted(len(sizes), 'dimension')}, the system's {len(self.sizes)}", str(communicator)
+            )
         return Grid(sizes, self.bandwidths, communicator)
 
     def ring_of(self, communicator: Communicator) -> Grid:

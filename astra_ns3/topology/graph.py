@@ -14,7 +14,7 @@ from astra_ns3.config.topology.kinds import default_local
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse, whole_number, wrong
 from astra_ns3.frozen import dataclass, field
-from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.units import LARGEST_INTEGER, counted
 from astra_ns3.user_code import a_kind_of
 
 MOST_LINKS = 2_000_000
@@ -165,7 +165,7 @@ class Graph:
         """Raise InputError for what a graph made by hand may have wrong, and ours can't have."""
         for name in ("hosts", "switches"):
             whole_number(name, getattr(self, name), 0, MOST_LINKS)
-        refuse(len(self.links) > MOST_LINKS, f"has {len(self.links)} links, expected at most {MOST_LINKS}")
+        refuse(len(self.links) > MOST_LINKS, f"has {counted(len(self.links), 'link')}, expected at most {MOST_LINKS}")
         for number, link in enumerate(self.links):
             if not isinstance(link, Link):
                 raise wrong(f"link {number} is {a_kind_of(link)}, expected a Link")
@@ -257,4 +257,7 @@ class Graph:
 
 
 def _check_length(name: str, values: Sequence[object], count: int) -> None:
-    refuse(bool(values and len(values) != count), f"{name} has {len(values)} entries, expected {count} or none")
+    refuse(
+        bool(values and len(values) != count),
+        f"{name} has {counted(len(values), 'entry', 'entries')}, expected {count} or none",
+    )

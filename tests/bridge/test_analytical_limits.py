@@ -9,6 +9,7 @@ import astra_ns3
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.errors import BackendError, InputError
+from astra_ns3.network.api import Limits
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 
@@ -47,8 +48,13 @@ def test_computing_beyond_simulated_time_is_refused(backend: str) -> None:
     network = slow_network(1.0)
     one = astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend)
     assert one.finish_ps == 9_200_000_000_000_000_000
-    with pytest.raises(BackendError, match=r"what NPU 0 does next would end beyond 106 days, the most that 64 bits"):
+    with pytest.raises(InputError, match=r"NPU 0 computes for 18400000 s, which ends beyond 106 days"):
         astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend, passes=2)
+    limits = Limits(wall_seconds=600.0)  # nobody knows that it goes on to its end
+    with pytest.raises(BackendError, match=r"what NPU 0 does next would end beyond 106 days, the most that 64 bits"):
+        astra_ns3.run(
+            workload=workload, system=small_system(), network=network, backend=backend, passes=2, limits=limits
+        )
 
 
 LATENCY_PS, ENDPOINTS_PS = 500_000, 20_000

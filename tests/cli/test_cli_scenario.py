@@ -267,3 +267,13 @@ def test_jobs_that_differ_by_events_are_compared_with_how_many_parts_changed(
     _with(scenario, JOBS[JOBS.index("events:") :], "")
     compared = command("compare", played("whole"), failed, "--json").json
     assert [(each["key"], each["b"]) for each in compared["settings"]] == [("network_changes", 1)]
+
+
+def test_the_report_of_any_job_names_the_links_that_failed(command: Command, scenario: str, tmp_path: Path) -> None:
+    assert command("run", "--scenario", scenario, "--backend", "fake", "-o", str(tmp_path / "out")).status == 0
+    for job in ("one", "other"):
+        page = tmp_path / f"{job}.html"
+        assert command("report", str(tmp_path / "out" / f"job-{job}"), "-o", str(page)).status == 0
+        _, _, told = page.read_text(encoding="utf-8").partition("Changes of the network")
+        row = ["10us", "15us", "host 3 - switch 0", "50 Gb/s", "every 20us, 2 times"]
+        assert re.findall("<td>(.*?)</td>", told)[:5] == row

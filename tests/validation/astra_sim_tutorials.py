@@ -32,8 +32,8 @@ RING_US = {
 }
 IDEAL_US = 2 * (511 / 512) * 1024 / (3 * 50 * 1024) * 1e6
 """An all-reduce of 1 GiB on 512 NPUs that keeps three dimensions of 50 GiB/s busy all the time."""
-NOT_OURS = "not played again because the workload file is the tutorial's"
-NOT_EXPLAINED = "ASTRA-sim's branch 1.0 gives our time to 1 ns; the tutorial's isn't explained"
+NOT_OURS = "recorded: we don't have the tutorial's workload file"
+NOT_EXPLAINED = "ASTRA-sim 1.0 itself gives our time within 1 ns; we can't explain the tutorial's"
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ GROUPS = [
                 "fixed point of its fluid model, SIGCOMM 2015",
                 *_TWO,
                 DCQCN,
-                note="the model has rare marks and a queue that stands still",
+                note="the model assumes rare marks and a constant queue",
                 fast=False,
             ),
             Comparison(
@@ -210,7 +210,7 @@ GROUPS = [
                 "62.5 KB",
                 lambda: against(_timely_kb(), 62.5, "KB", 1),
                 REST,
-                note="rates grow below it and fall above",
+                note="rates grow below t_low and fall above it",
                 fast=False,
             ),
         ],

@@ -72,7 +72,7 @@ def _share(group: int, theirs: float) -> Callable[[], Found]:
     return find
 
 
-_WHY = "RED's gentle form marks all only from twice the upper threshold on"
+_WHY = "RED in gentle mode marks all packets only above twice the upper threshold"
 GROUPS = [
     Group(
         "DCTCP over TCP, ns-3's examples/tcp: two bottlenecks, mean share of a flow",

@@ -49,7 +49,7 @@ Cells = Mapping[str, str]
 
 def cells(row: Comparison, found: Found) -> dict[str, str]:
     """Return a row of the file."""
-    reason = "; ".join(filter(None, (row.note, "minutes: kept" if row.long else "")))
+    reason = "; ".join(filter(None, (row.note, "not recomputed: it takes minutes" if row.long else "")))
     words = (GROUP_OF[row.key], row.key, row.what, row.source, row.theirs, *found, reason, row.test)
     return dict(zip(TITLES, words, strict=True))
 

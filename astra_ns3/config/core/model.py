@@ -21,12 +21,13 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.mistakes import MEANT, UNKNOWN_KEYS, document_path, every_error
-from astra_ns3.errors import InputError, nearest, wrong
+from astra_ns3.errors import InputError, nearest, some_of, wrong
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
@@ -60,7 +61,7 @@ class ConfigModel(BaseModel):
         if isinstance(data, cls):
             return data
         if not isinstance(data, Mapping):
-            raise PydanticCustomError("not_a_group", "found {found}, expected keys and values", {"found": shown(data)})
+            raise _no_group(shown(data), cls.model_fields)
         prepared = cls.prepare({str(key): value for key, value in data.items()})
         allowed = [field.alias or name for name, field in cls.model_fields.items()]
         unknown = [key for key in prepared if key not in allowed]
@@ -156,6 +157,14 @@ def refuse_key(condition: bool, key: str | KeyPath, words: str) -> None:
     """Raise :func:`key_error` if ``condition`` holds; the words are made even if it doesn't."""
     if condition:
         raise key_error(key, words)
+
+
+def _no_group(found: str, fields: Mapping[str, FieldInfo]) -> PydanticCustomError:
+    """Return the error of something that stands in the place of a group of keys."""
+    keys = some_of(field.alias or name for name, field in fields.items())
+    keys += "" if any(field.is_required() for field in fields.values()) else "; {} takes the defaults"
+    words = {"found": {"True": "on", "False": "off"}.get(found, found), "keys": keys}
+    return PydanticCustomError("not_a_group", "found {found}, expected keys and values: {keys}", words)
 
 
 def checked(check: Callable[[Model], None]) -> Callable[[Model], Model]:

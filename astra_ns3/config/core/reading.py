@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from astra_ns3.errors import Where, refuse, wrong
+from astra_ns3.errors import Where, nearest, refuse, wrong
 
 LARGEST_FILE_BYTES = 64 * 1024 * 1024
 """A configuration file is small; this keeps a wrong path (a trace, a device) from filling the memory."""
+# How the names of a trace's files end, behind the prefix that names them all.
+_OF_A_RANK = re.compile(r"\.[0-9]+\.(et|json)$")
 
 
 @contextmanager
@@ -21,7 +24,7 @@ def reading_file(path: str) -> Iterator[None]:
             raise wrong(f"is {'a folder, ' if Path(path).is_dir() else ''}not a file", path)
         yield
     except FileNotFoundError as error:
-        raise wrong("no such file", path) from error
+        raise wrong(f"no such file{_nearest_beside(Path(path))}", path) from error
     except (OSError, ValueError) as error:
         raise wrong(f"cannot be read: {getattr(error, 'strerror', None) or error}", path) from error
 
@@ -48,3 +51,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise wrong("is not text (a zero byte)", Where(name, text.count(chr(10), 0, text.index(chr(0))) + 1))
     refuse(not text.strip(), "is empty", name)
     return text
+
+
+def _nearest_beside(path: Path) -> str:
+    """Return the nearest name in the folder of a file that isn't there, as :func:`nearest` says it."""
+    with suppress(OSError):
+        names = {_OF_A_RANK.sub("", entry.name) for entry in path.parent.iterdir()}
+        return nearest(path.name, names - {path.name})
+    return ""

@@ -6,6 +6,7 @@ tags are refused. Anchors and aliases, as programs write them for what stands tw
 
 from __future__ import annotations
 
+import json
 import re
 
 import yaml
@@ -31,6 +32,7 @@ def parse_yaml(text: str, source: str) -> Document:
         _check_depth(text, source)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
+        check_json(text, source)
         mark = error.problem_mark or error.context_mark
         where = f"{source}:{mark.line + 1}" if mark else source
         raise wrong(f"is not valid YAML: {error.problem or error.context}", where) from error
@@ -44,6 +46,16 @@ def parse_yaml(text: str, source: str) -> Document:
         raise wrong(f"its aliases stand for more than {_MOST_VALUES} values", source)
     reader = _Reader(source)
     return Document(source, reader.value(node, ()), reader.lines)
+
+
+def check_json(text: str, source: str) -> None:
+    """Raise InputError, with line and column, for what begins as JSON and isn't; YAML's words don't fit it."""
+    try:
+        json.loads(text if text.lstrip().startswith("{") else "{}")
+    except json.JSONDecodeError as error:
+        raise wrong(f"is not valid JSON: {error.msg}, column {error.colno}", Where(source, error.lineno)) from error
+    except (ValueError, RecursionError):  # the reader says what is wrong
+        return
 
 
 def _check_depth(text: str, source: str) -> None:

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, Count, Number, checked, key_error, refuse_key, validated
+from astra_ns3.units import counted
 
 GIB_PER_NS = 2**30 / 1e9
 """Bytes per nanosecond of 1 GiB/s."""
@@ -100,7 +101,8 @@ class _Version1(ConfigModel):
             left_out = name not in self.model_fields_set
             if isinstance(value, tuple) and name != "dimension_types" and not left_out and len(value) != self.count:
                 raise key_error(
-                    str(field.alias), f"found {len(value)} entries, expected dimensions-count, {self.count}"
+                    str(field.alias),
+                    f"found {counted(len(value), 'entry', 'entries')}, expected dimensions-count, {self.count}",
                 )
         for dimension in range(self.count):
             refuse_key(
@@ -153,7 +155,7 @@ class _Version2(ConfigModel):
             refuse_key(
                 len(getattr(self, name)) != len(self.topology),
                 name,
-                f"found {len(getattr(self, name))} entries, topology has {len(self.topology)}",
+                f"found {counted(len(getattr(self, name)), 'entry', 'entries')}, topology has {len(self.topology)}",
             )
 
     def grid(self) -> tuple[AnalyticalDimension, ...]:

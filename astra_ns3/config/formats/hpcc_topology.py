@@ -15,7 +15,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import dataclass
-from astra_ns3.units import parse_rate, parse_time_ps
+from astra_ns3.units import counted, parse_rate, parse_time_ps
 
 MOST_NODES = 1_000_000
 """A typing error must not fill the memory before it is seen."""
@@ -67,7 +67,8 @@ def parse_hpcc_topology(text: str, source: str = "topology") -> HpccTopology:
     header = rows[0] if rows else Row(source, 1, ())
     header.refuse(
         len(header.words) not in (len(_SHORT_HEADER), len(_LONG_HEADER)),
-        f"found {len(header.words)} words, expected '{' '.join(_SHORT_HEADER)}' or '{' '.join(_LONG_HEADER)}'",
+        f"found {counted(len(header.words), 'word')}, expected '{' '.join(_SHORT_HEADER)}' or "
+        f"'{' '.join(_LONG_HEADER)}'",
     )
     names = _SHORT_HEADER if len(header.words) == len(_SHORT_HEADER) else _LONG_HEADER
     numbers = {
@@ -79,7 +80,10 @@ def parse_hpcc_topology(text: str, source: str = "topology") -> HpccTopology:
     switches, links_from = _switch_ids(rows, scale_up + numbers["switches"], nodes)
     header.refuse(len(switches) == nodes, f"all {nodes} nodes are switches, so there is no host")
     found = rows[links_from:]
-    header.refuse(len(found) < numbers["links"], f"says {numbers['links']} links, found {len(found)} lines of links")
+    header.refuse(
+        len(found) < numbers["links"],
+        f"says {counted(numbers['links'], 'link')}, found {counted(len(found), 'line')} of links",
+    )
     return HpccTopology(
         source=source,
         nodes=nodes,
@@ -110,7 +114,7 @@ def _switch_ids(rows: list[Row], count: int, nodes: int) -> tuple[tuple[int, ...
 
 def _link(row: Row, nodes: int) -> HpccLink:
     if len(row.words) != len(_LINK):
-        raise row.error(f"found {len(row.words)} words, expected {len(_LINK)}: {', '.join(_LINK)}")
+        raise row.error(f"found {counted(len(row.words), 'word')}, expected {len(_LINK)}: {', '.join(_LINK)}")
     a, b = (row.integer(column, f"node {_LINK[column]}", 0, nodes - 1) for column in (0, 1))
     if a == b:
         raise row.error(f"the link joins node {a} to itself")

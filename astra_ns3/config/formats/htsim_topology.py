@@ -13,7 +13,7 @@ from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES, PlainGraph, PlainLink, PlainNode
 from astra_ns3.errors import nearest, refuse
 from astra_ns3.frozen import dataclass
-from astra_ns3.units import PS_PER_NS
+from astra_ns3.units import PS_PER_NS, counted
 
 MOST = 1_000_000
 _HEADER = ("nodes", "tiers", "podsize")
@@ -89,7 +89,7 @@ def _header(rows: list[Row], source: str) -> dict[str, int]:
 
 def _number(row: Row, found: dict[str, int], least: int) -> int:
     row.refuse(row.words[0].lower() in found, f"'{row.words[0]}' stands twice")
-    row.refuse(len(row.words) != 2, f"found {len(row.words)} words, expected '{row.words[0]}' and a number")
+    row.refuse(len(row.words) != 2, f"found {counted(len(row.words), 'word')}, expected '{row.words[0]}' and a number")
     return row.integer(1, row.words[0], least, MOST)
 
 

@@ -14,6 +14,7 @@ from astra_ns3.config.formats.hpcc_keys import WITHOUT_EFFECT, HpccValues, read_
 from astra_ns3.config.formats.hpcc_topology import HpccTopology, read_hpcc_topology
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.frozen import dataclass
+from astra_ns3.units import counted
 
 PRESET = "astra-network-ns3"
 _DATA_PRIORITY = 3
@@ -64,7 +65,7 @@ def read_hpcc_config(path: str, topology_path: str | None = None, source: str | 
         "observe": _observe(values),
     }
     extra = topology.extra_lines
-    more = [f"{topology.source}: {extra} more lines of links than its first line says, ignored as HPCC does"]
+    more = [f"{topology.source}: {counted(extra, 'more line')} of links than its first line says, ignored as HPCC does"]
     return HpccConfig(parse_network(network, source), (*passed_over, *_warnings(values), *(more if extra else ())))
 
 

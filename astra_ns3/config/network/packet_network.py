@@ -18,8 +18,10 @@ from astra_ns3.config.core.model import (
     checked,
     key_error,
     refuse_key,
+    shown,
     validated,
 )
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.topology.kinds import EcnConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
@@ -27,7 +29,7 @@ from astra_ns3.config.transports.kinds import TRANSPORT_KEYS, TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.config.transports.tcp import TcpTransport
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_US, counted
 
 __all__ = [
     "EcnConfig",
@@ -64,10 +66,16 @@ def _port_names_or_all(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _listed(names: Json) -> Json:
+    if names != "all" and not isinstance(names, list | tuple):
+        raise ValueError(f"found {shown(names)}, expected all, or a list of ports such as [host3, 'switch0:3']")
+    return ["all"] if names == "all" else names
+
+
 _Ports = Annotated[
     tuple[str, ...],
     AfterValidator(_port_names_or_all),
-    BeforeValidator(lambda names: ["all"] if names == "all" else names),
+    BeforeValidator(_listed),
     WithJsonSchema({"anyOf": [{"const": "all"}, {"items": {"type": "string"}, "type": "array"}]}),
 ]
 
@@ -128,7 +136,8 @@ class NetworkConfig(ConfigModel):
         refuse_key(
             len(self.transports) != len(self.dimensions),
             "transports",
-            f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",
+            f"has {counted(len(self.transports), 'entry', 'entries')}, expected {len(self.dimensions)}: one for each "
+            "dimension",
         )
         for each in self.transports:
             refuse_key(

@@ -23,7 +23,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.scenario.keys import FileBeside
 from astra_ns3.config.scenario.placement import PlacementKind
 from astra_ns3.errors import Where, check_known, located, refuse, required, whole_number, wrong
-from astra_ns3.units import exact_time, parse_time_ps
+from astra_ns3.units import counted, exact_time, parse_time_ps
 
 NEEDED = ("time", "npus", "workload", "passes")
 COLUMNS = (*NEEDED, "name", "system", "dimensions")
@@ -101,7 +101,7 @@ def _lines(path: str) -> Iterator[tuple[int, Mapping[str, str]]]:
     for number, line in lines:
         cells = [cell.strip() for cell in next(csv.reader([line]))]
         if len(cells) != len(names):
-            raise wrong(f"found {len(cells)} columns, expected {', '.join(names)}", Where(path, number))
+            raise wrong(f"found {counted(len(cells), 'column')}, expected {', '.join(names)}", Where(path, number))
         yield number, dict(zip(names, cells, strict=True))
 
 

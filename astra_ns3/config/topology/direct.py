@@ -21,6 +21,7 @@ from astra_ns3.config.topology.base import (
     with_faster_links,
 )
 from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.units import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -102,7 +103,7 @@ class _Grid(RouterTopology):
         refuse_key(
             found is not None and len(found) != len(self.shape),
             "rates",
-            f"has {len(found or ())} entries, expected {len(self.shape)}: one for each axis",
+            f"has {counted(len(found or ()), 'entry', 'entries')}, expected {len(self.shape)}: one for each axis",
         )
 
     def axis_link(self, axis: int) -> LinkConfig:

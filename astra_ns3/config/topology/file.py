@@ -29,6 +29,7 @@ from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.topology.base import Forwarding, TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.units import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -145,7 +146,11 @@ class FileTopology(TopologyBase):
         if isinstance(content, PlainGraph):
             raise key_error("rates", "stands beside a graph, whose links have rates of their own; leave it out")
         count = len(content)
-        refuse_key(len(rates_bps) != count, "rates", f"has {len(rates_bps)} entries, expected {count}: one a dimension")
+        refuse_key(
+            len(rates_bps) != count,
+            "rates",
+            f"has {counted(len(rates_bps), 'entry', 'entries')}, expected {count}: one a dimension",
+        )
         pairs = zip(content, rates_bps, strict=True)
         return tuple(
             each.model_copy(update={"bytes_per_ns": rate_bps / BITS_PER_BYTE_PER_NS}) for each, rate_bps in pairs

@@ -17,6 +17,7 @@ from astra_ns3.playing.graphs.custom import check_custom
 from astra_ns3.playing.graphs.graph_driver import GraphDriver
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.messages import message_schedule
+from astra_ns3.units import counted
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
@@ -130,7 +131,7 @@ class GraphJob(Job):
         if self.workload.npus == 1:
             return SameOnAll(self.workload, npus)
         raise wrong(
-            f"has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
+            f"has graphs for {counted(self.workload.npus, 'NPU')}, the network has {npus}; expected as many, or "
             "the trace of one rank, which all NPUs play then",
             self.source,
         )

@@ -10,9 +10,10 @@ from pathlib import Path
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.metadata import FORMAT_VERSION
-from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
 from astra_ns3.frozen import dataclass
+from astra_ns3.whole_file import RUN_FILE
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import LaunchTable, ScheduleNumbers
-from astra_ns3.system.nccl_planner import NcclPlanner, of_name
+from astra_ns3.system.nccl.parts import of_name
+from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.system.phases import Phase
 from astra_ns3.topology.ports import node_name
 from astra_ns3.units import PS_PER_US

@@ -31,7 +31,8 @@ from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, table_of
 from astra_ns3.report.tables import Records
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.nccl_planner import NcclPlanner, of_name, pattern
+from astra_ns3.system.nccl.parts import of_name
+from astra_ns3.system.nccl.planner import NcclPlanner, pattern
 from astra_ns3.units import PS_PER_US, format_bytes, format_time
 
 MOST = 3

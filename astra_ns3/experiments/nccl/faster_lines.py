@@ -22,7 +22,8 @@ from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.nccl_planner import NcclPlanner, of_name
+from astra_ns3.system.nccl.parts import of_name
+from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.units import format_bytes
 
 _SPEED = 2

@@ -26,7 +26,7 @@ from astra_ns3.nccl.point_to_point import why_no_pxn
 from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.nccl_planner import NcclPlanner
+from astra_ns3.system.nccl.planner import NcclPlanner
 
 USUAL_VERSION = "2.30"
 _BITS_PER_GBIT, _GBPS_OF_GBYTES = 1e9, 8

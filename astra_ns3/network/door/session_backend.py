@@ -9,7 +9,6 @@ import signal
 import threading
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -24,6 +23,7 @@ from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
 from astra_ns3.network.channel import ChannelCosts
+from astra_ns3.network.door.counters import lost_to_failures, port_counters, totals
 from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.flow_player import SessionFlowPlayer
 from astra_ns3.network.door.hook import HookContext
@@ -33,32 +33,20 @@ from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.port_rows import PortRows, port_ends
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.reducers import ReducerPlayers
-from astra_ns3.network.door.session import Session, Statistics, close_session, numbers_of
+from astra_ns3.network.door.session import Session, Statistics, close_session
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.flow_player import FlowPlayerSetup
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.ports import node_name
 from astra_ns3.units import LARGEST_INTEGER, format_time
 
 _LOG = logging.getLogger(__name__)
 _UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
-
-
-# Told of every run with packets, also where no transport counts them.
 _TRANSPORT_FAILED = 1 << 63
 """In the token of a timer, as in ``astra-ns3-session.h``."""
 _NO_DELAY = -1
 """Stands for a group without an endpoint delay of its own."""
-_FAILURE_COUNTERS = {
-    "silent_frames": "were lost on links that were down before their ends noticed",
-    "down_frames": "met a link that was known to be down",
-}
-"""Counters of ports for links that fail, each in words."""
-_USUAL_COUNTERS = ("connections", "queue_pairs", "nacks", "cnps")
-# What ports count without packets, too.
-_SENT = ("sent_frames", "sent_bytes")
 
 
 class SessionBackend:
@@ -304,13 +292,8 @@ class SessionBackend:
         self._session.ShowTimeAt(address)
 
     def _statistics(self, native: Statistics) -> dict[str, int | float]:
-        counted = _counted(native)
-        of_packets = _of_packets(native, counted) if self.counts_packets else {}
         return {
-            "events": int(native.events),
-            "messages": int(native.messages),
-            **of_packets,
-            **counted,
+            **totals(native, of_packets=self.counts_packets),
             "python_seconds": self._callback_seconds,
             "idle_memory_bytes": self._idle_memory_bytes,
         }
@@ -324,31 +307,16 @@ class SessionBackend:
         if storms > 0:
             longest = str(self._session.DescribeLongestPause())
             found.append(f"ports were stopped longer than their watchdog {storms} times, at most {longest}")
-        return [*found, *self._lost_to_failures()]
-
-    def _lost_to_failures(self) -> Iterator[str]:
-        """Yield what frames were lost to links that failed, and where most of them."""
-        native = self._session.GetStatistics(False)
-        names, numbers = _port_counters(native), _port_numbers(native)
-        if not self.counts_packets or not len(numbers):
-            return
-        for name, words in _FAILURE_COUNTERS.items():
-            lost = numbers[:, names.index(name)]
-            if lost.any():
-                node, _, peer = self._port_ends[int(lost.argmax())].tolist()
-                where = f"{node_name(self._graph, node)} towards {node_name(self._graph, peer)}"
-                yield f"{lost.sum():,} frames {words}, most of them ({lost.max():,}) at {where}"
-        if native.unroutedFrames:
-            yield f"{int(native.unroutedFrames):,} frames came where no way led on"
+        if self.counts_packets:
+            found += lost_to_failures(self._session.GetStatistics(False), self._graph, self._port_ends)
+        return found
 
     def switch_table(self) -> PortRows:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
         return self._switch_table(self._session.GetStatistics(True))
 
     def _switch_table(self, native: Statistics) -> PortRows:
-        names, numbers = _port_counters(native), _port_numbers(native)
-        if not self.counts_packets:
-            numbers, names = numbers[:, [names.index(name) for name in _SENT]], list(_SENT)
+        names, numbers = port_counters(native, of_packets=self.counts_packets)
         return PortRows(self._graph.hosts, self._port_ends, names, numbers)
 
     @cached_property
@@ -525,46 +493,6 @@ def native_columns(schedule: Schedule) -> npt.NDArray[np.int32]:
     for row, name in zip(found, COLUMNS, strict=True):
         row[:] = schedule.kept[name]
     return found.reshape(-1)
-
-
-def _counted(native: Statistics) -> Counter[str]:
-    """Return what the transports count by names of their own."""
-    names, found = str(native.counterNames).split(), Counter[str]()
-    for name, number in zip(names, numbers_of(native.counters, len(names)).tolist(), strict=True):
-        found[name] += number
-    return found
-
-
-def _of_packets(native: Statistics, counted: Counter[str]) -> dict[str, int]:
-    """Return what is counted of packets, with the usual ones of ``counted``, which go from there."""
-    sums = dict(zip(_port_counters(native), _port_numbers(native).sum(axis=0).tolist(), strict=True))
-    usual = {name: counted.pop(name, 0) for name in _USUAL_COUNTERS}
-    return {
-        "packets": int(native.packets),
-        "connections": usual.pop("connections"),
-        "retransmissions": int(native.retransmissions),
-        "timeouts": int(native.timeouts),
-        "dropped_frames": sums["dropped_frames"],
-        "lost_frames": sums["lost_frames"],
-        "marked_frames": sums["marked_frames"],
-        "pauses": sums["pauses"],
-        "paused_ps": sums["paused_ps"],
-        "pause_storms": int(native.pauseStorms),
-        **{name: sums[name] for name in ("cut_frames", *_FAILURE_COUNTERS) if sums[name]},
-        **({"unrouted_frames": int(native.unroutedFrames)} if native.unroutedFrames else {}),
-        **usual,
-    }
-
-
-def _port_counters(native: Statistics) -> list[str]:
-    """Return the names of what is counted at each port."""
-    return str(native.portCounterNames).split()
-
-
-def _port_numbers(native: Statistics) -> _Numbers:
-    """Return the counters of all ports, shape ``(ports, counters)``."""
-    ports, counters = int(native.ports), len(_port_counters(native))
-    return numbers_of(native.portCounters, ports * counters).reshape(ports, counters)
 
 
 def _resident_bytes() -> int:

@@ -20,7 +20,7 @@ from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.usual_system import usual_system
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.file import Study, StudyConfig
-from astra_ns3.units import format_bytes
+from astra_ns3.units import counted, format_bytes
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.workload import ModelWorkload
 
@@ -86,7 +86,7 @@ class BudgetRequest:
         weights = tuple(self.weights) or (1.0,) * len(self.workloads)
         refuse(
             len(weights) != len(self.workloads),
-            f"found {len(weights)} weights for {len(self.workloads)} workloads, expected one for each",
+            f"found {counted(len(weights), 'weight')} for {len(self.workloads)} workloads, expected one for each",
         )
         refuse(
             not all(0 < weight <= _MOST_WEIGHT for weight in weights),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from astra_ns3.planning.budget.budget import Budget, Split
 from astra_ns3.planning.budget.result import splits_of
 from astra_ns3.planning.budget.saving import files_of
-from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
-from astra_ns3.units import PS_PER_SECOND, format_rate, format_time
+from astra_ns3.report.alignment import aligned, clock, number_text, percent, table
+from astra_ns3.units import PS_PER_SECOND, counted, format_rate, format_time
 
 _DIGITS = 10**6
 UNDETERMINED = (
@@ -26,7 +26,7 @@ def _head(budget: Budget) -> Iterator[tuple[str, str]]:
     request, spending = budget.request, budget.spending
     sizes = " x ".join(map(str, request.network_config.topology.built_dimensions()))
     npus = request.network_config.npus
-    yield "network", f"{request.network_config.topology.kind} {sizes}, {npus:,} NPUs"
+    yield "network", f"{request.network_config.topology.kind} {sizes}, {counted(npus, 'NPU')}"
     money = f"{_amount(budget, spending.budget)}, of which {_amount(budget, spending.fixed)} is fixed"
     yield "budget", money
     named = zip(request.names, request.weight_of_each, strict=True)

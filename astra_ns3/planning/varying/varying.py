@@ -21,6 +21,7 @@ from astra_ns3.planning.search import Search
 from astra_ns3.studies.columns import short_key
 from astra_ns3.studies.keys import as_text, is_key, option_named, why_no_key
 from astra_ns3.studies.progress import StudyProgressSink
+from astra_ns3.units import counted
 
 MOST_AXES = 2
 _MOST_POINTS = 400
@@ -129,7 +130,7 @@ def varied_key(key: str, values: Sequence[Json], where: str) -> VariedKey:
 def _check(keys: Sequence[VariedKey], *, play: bool) -> None:
     """Raise InputError for keys that can't stand beside each other, or that bounds don't depend on."""
     names = [each.key for each in keys]
-    refuse(len(names) > MOST_AXES, f"{_OPTION} is given {len(names)} times, expected at most {MOST_AXES}")
+    refuse(len(names) > MOST_AXES, f"{_OPTION} is given {counted(len(names), 'time')}, expected at most {MOST_AXES}")
     refuse(len(set(names)) < len(names), f"{_OPTION} {names[0] if names else ''}: the key is given twice")
     idle = [name for name in names if option_named(name) in _WITHOUT_BOUNDS]
     if idle and not play:

@@ -15,6 +15,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
+from astra_ns3.units import counted
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
 from astra_ns3.workload.files.chakra.files import rank_files, rank_of
 from astra_ns3.workload.files.chakra.target import Together
@@ -97,7 +98,7 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
             "rounded, and only this program reads duration_ps",
         )
     files = written.files if written.groups is None else (*written.files, written.groups)
-    return Converted(files, f"{written.nodes:,} nodes of {graphs.npus} NPUs", warnings)
+    return Converted(files, f"{counted(written.nodes, 'node')} of {counted(graphs.npus, 'NPU')}", warnings)
 
 
 def _rank_alone(workload: object) -> int | None:
@@ -142,7 +143,7 @@ def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conver
 def _to_model(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
     workload = of_type(workload, ModelWorkload, "isn't a model file, and can't be written as one", workload.source)
     write_model(workload, output)
-    return Converted((output,), f"{workload.name}, {workload.totals().layers} layers")
+    return Converted((output,), f"{workload.name}, {counted(workload.totals().layers, 'layer')}")
 
 
 def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
@@ -189,14 +190,14 @@ def _written(
     refuse(again != workload, f"{whose} text can't say all that it says", workload.source)
     with Together() as target, target.open(output) as file:
         file.write(text.encode())
-    return Converted((output,), f"{len(workload.layers)} layers")
+    return Converted((output,), f"{counted(len(workload.layers), 'layer')}")
 
 
 def _to_flows(target: str) -> _Write:
     def write(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
         workload = of_type(workload, FlowList, "isn't a list of flows, and can't be written as one", workload.source)
         write_flows(workload, output, target)
-        return Converted((output,), f"{len(workload):,} flows", workload.warnings)
+        return Converted((output,), f"{counted(len(workload), 'flow')}", workload.warnings)
 
     return write
 

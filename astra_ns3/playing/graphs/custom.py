@@ -78,7 +78,7 @@ def _check(kind: CollectiveKind, trace: ChakraTrace, compatibility: Compatibilit
     if inner:
         raise wrong(
             f"is a collective, but these graphs are played as {kind.name.lower()} themselves: expected "
-            f"sends, receives and computations{and_more(len(inner), 'such nodes')}",
+            f"sends, receives and computations{and_more(len(inner), 'such node')}",
             inner[0],
         )
     return check_graphs(trace, collectives=False, messages=not compatibility.messages_by_arrival)

@@ -35,7 +35,7 @@ from astra_ns3.system.heard_in_order import heard_in_order
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import ChunkWatcher, SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, counted
 from astra_ns3.workload.graphs.durations import Durations
 
 ALL_WINDOWS = 1 << 19
@@ -417,5 +417,9 @@ class Walk:
 
 def _check_npus(network: NetworkBackend, workload: GraphWorkload, report_npu: int) -> None:
     npus = network.npus
-    refuse(workload.npus != npus, f"has graphs for {workload.npus} NPUs, the network has {npus}", workload.source)
+    refuse(
+        workload.npus != npus,
+        f"has graphs for {counted(workload.npus, 'NPU')}, the network has {npus}",
+        workload.source,
+    )
     of_npus("report-npu", report_npu, npus)

@@ -27,7 +27,7 @@ from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.slowdown.computations import slowed_by
 from astra_ns3.system.journal import Journal
-from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.layer import ChunkWatcher, SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
 
@@ -71,20 +71,7 @@ class ProgramsDriver(SystemDriver):
         self._reported = report_npu
         self._journal = None if journal_to is None else Journal(journal_to, list(self._names))
         self._computations, watcher = slowed_by(slowdown, network, seed)
-        self._system = SystemLayer(
-            network,
-            programs.cut.system(system),
-            programs.cut.dimensions,
-            self._names,
-            self._handle_ended if any(self._updates_ps) else self._handle_done,
-            compatibility=compatibility,
-            bandwidths=None if bandwidths is None else programs.cut.of_each(bandwidths),
-            seed=seed,
-            roles=_role_numbers(programs),
-            observed=[report_npu, *(npu for npu in self._observed if npu != report_npu)],
-            journal=self._journal,
-            watcher=watcher,
-        )
+        self._system = self._system_layer(system, bandwidths, compatibility, seed, watcher)
         self._chain = check_programs(programs)
         self._prepare(programs)
         self._together = self._may_play_together()
@@ -95,7 +82,37 @@ class ProgramsDriver(SystemDriver):
         counter = None if told_passes is None else PassCounter(network.npus, programs.passes, told_passes)
         self._fine = counter is not None or self._plays_finely()
         self._npus = self._cohorts_of(programs, fine=self._fine)
-        self._cohorts = CohortPlayer(
+        self._cohorts = self._cohort_player(counter)
+        self._left = len(self._npus)
+        self._started = False
+        self._checkpoints = Checkpoints(len(self._npus))
+
+    def _system_layer(
+        self,
+        system: SystemConfig,
+        bandwidths: Sequence[float] | None,
+        compatibility: Compatibility,
+        seed: int,
+        watcher: ChunkWatcher | None,
+    ) -> SystemLayer:
+        cut = self._programs.cut
+        return SystemLayer(
+            self._network,
+            cut.system(system),
+            cut.dimensions,
+            self._names,
+            self._handle_ended if any(self._updates_ps) else self._handle_done,
+            compatibility=compatibility,
+            bandwidths=None if bandwidths is None else cut.of_each(bandwidths),
+            seed=seed,
+            roles=_role_numbers(self._programs),
+            observed=[self._reported, *(npu for npu in self._observed if npu != self._reported)],
+            journal=self._journal,
+            watcher=watcher,
+        )
+
+    def _cohort_player(self, counter: PassCounter | None) -> CohortPlayer:
+        return CohortPlayer(
             self._system.launches,
             self._npus,
             [self._place_of[npu] for npu in range(len(self._npus))],
@@ -106,9 +123,6 @@ class ProgramsDriver(SystemDriver):
             together=self._together,
             passes=counter,
         )
-        self._left = len(self._npus)
-        self._started = False
-        self._checkpoints = Checkpoints(len(self._npus))
 
     def _may_play_together(self) -> bool:
         """Return whether NPUs that do the same may be played as one."""

@@ -27,6 +27,7 @@ from astra_ns3.playing.training.step_maker import Computing, StepMaker
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import Handle
+from astra_ns3.units import counted
 from astra_ns3.workload.grids.grid_cut import GridCut
 
 SERVERS = "servers"
@@ -135,7 +136,7 @@ class ServedPrograms(TrainingPrograms):
         npus = prod(self.dimensions)
         refuse(
             self.workers + plan.servers != npus,
-            f"{self.workers} workers and {plan.servers} servers, but the network has {npus} NPUs",
+            f"{self.workers} workers and {plan.servers} servers, but the network has {counted(npus, 'NPU')}",
             plan.source,
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from astra_ns3.report.alignment import counted
 from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
@@ -14,6 +13,7 @@ from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
+from astra_ns3.units import counted
 
 OVER_SEEDS = "for the mean and deviation over seeds: astra-ns3 run --seeds N, or a study with seeds: N"
 """The note for whoever compares seeds one by one."""
@@ -35,7 +35,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     keys_a, keys_b = settings(a.metadata), settings(b.metadata)
     pairs = {key: (keys_a.get(key, ABSENT), keys_b.get(key, ABSENT)) for key in {**keys_a, **keys_b}}
     differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
-    differing.sort(key=lambda setting: ABSENT in (setting.a, setting.b))
+    differing.sort(key=lambda setting: setting.rank)
     groups = []
     notes = list(_states((names[0], a), (names[1], b)))
     if [setting.key for setting in differing] == ["seed"]:

@@ -8,11 +8,12 @@ from astra_ns3.report.alignment import aligned
 from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines
 from astra_ns3.report.comparison.differences import Group, Setting
 from astra_ns3.report.comparison.text import difference_row, key_text, part_text, value_text
+from astra_ns3.units import counted
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Settings and results in which two runs differ; those that both runs have come first.
+    """Settings and results in which two runs differ; what files say comes first, what only one run has later.
 
     ``of_npu``: the reported NPU of each. ``algorithms``: collectives that are played otherwise. ``notes``: how the runs
     ended, if not alike, and what only one of them recorded.
@@ -58,8 +59,11 @@ class Comparison:
         rows = [
             (key_text(setting.key), value_text(setting.key, setting.a), value_text(setting.key, setting.b))
             for setting in self.settings
+            if not setting.is_default
         ]
         parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
+        defaults = sum(setting.is_default for setting in self.settings)
+        parts += [f"  and {counted(defaults, 'key')} of one run alone, at the default"] * (defaults > 0)
         lines = algorithm_lines(self.algorithms)
         parts += ["algorithms", *(f"  {line}" for line in lines)] if lines else []
         results = [

@@ -17,6 +17,8 @@ class Absent(Enum):
 
 
 ABSENT = Absent.ABSENT
+IN_FORCE = "in_force."
+"""How settings begin that say what held in the run, whoever set it."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,19 @@ class Setting:
     key: str
     a: Json | Absent
     b: Json | Absent
+
+    @property
+    def is_default(self) -> bool:
+        """Whether one run has no such key, and the file of the other doesn't set it."""
+        return ABSENT in (self.a, self.b) and None in (self.a, self.b)
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        """The place among settings: files and options first, then what was in force, keys of both runs before others.
+
+        Keys at their defaults come last.
+        """
+        return self.is_default, self.key.startswith(IN_FORCE), ABSENT in (self.a, self.b)
 
     def document(self) -> JsonObject:
         """Plain data; a run that hasn't the key has no entry."""

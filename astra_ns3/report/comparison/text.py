@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from math import floor
 
 from astra_ns3.report.alignment import table
-from astra_ns3.report.comparison.differences import ABSENT, Difference
+from astra_ns3.report.comparison.differences import ABSENT, IN_FORCE, Difference
 from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
 """Rows of each group; the rest is counted, and in the JSON."""
 _LONGEST_VALUE = 40
-_IN_FORCE = "in_force."
 _DIGITS = 10  # so that values that differ look different
 _MANY_TIMES = 10
 """From here on B is so many times A: percents of four digits say little."""
@@ -52,7 +51,7 @@ def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> st
 
 def key_text(key: str) -> str:
     """Return a setting's key; one of ``in_force`` without the unit at its end, which :func:`value_text` has."""
-    return without_unit(key) if key.startswith(_IN_FORCE) else key
+    return without_unit(key) if key.startswith(IN_FORCE) else key
 
 
 def value_text(key: str, value: object) -> str:
@@ -61,7 +60,7 @@ def value_text(key: str, value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         if form is not None:
             return form(value)
-        if key.startswith(_IN_FORCE):
+        if key.startswith(IN_FORCE):
             return with_unit(key, value, _DIGITS) or str(value)
     if value is ABSENT:
         return "-"

@@ -72,7 +72,7 @@ def explain(
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     whole, rows = iteration is None and collective is None, _rows_of_subject(run, messages, iteration, collective)
     hops, served = _hops(run, messages, rows), Served(run)
-    communications = _communications(segments, tables, names) if tables is not None else ()
+    communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
     kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
     time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
     parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
@@ -208,7 +208,14 @@ def _names(run: Records) -> dict[int, str]:
     }
 
 
-def _communications(segments: Sequence[Segment], tables: Tables, names: Mapping[int, str]) -> tuple[Communication, ...]:
+def _layers(run: Records) -> dict[int, str]:
+    """Return the layer of each collective."""
+    return {int(row["collective"]): row["layer"] for row in run.rows(COLLECTIVES)}
+
+
+def _communications(
+    segments: Sequence[Segment], tables: Tables, names: Mapping[int, str], layers: Mapping[int, str]
+) -> tuple[Communication, ...]:
     """Return the time of each collective on the path, the most first."""
     times, counts = Counter[int](), Counter[int]()
     parts: dict[int, Counter[str]] = {}
@@ -233,6 +240,7 @@ def _communications(segments: Sequence[Segment], tables: Tables, names: Mapping[
             ps,
             counts[number],
             dict(_most(parts[number])),
+            layers.get(number, ""),
         )
         for number, ps in times.most_common()
     )

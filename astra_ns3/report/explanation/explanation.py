@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.frozen import asdict, dataclass, field
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
-from astra_ns3.report.alignment import aligned, counted, percent
+from astra_ns3.report.alignment import aligned, percent
+from astra_ns3.report.alike import name_of_all, together, unnumbered
 from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
 from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.players import Players
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
@@ -28,13 +29,17 @@ _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", 
 
 @dataclass(frozen=True)
 class Communication:
-    """A collective's time on the critical path. ``parts``: by account, by :data:`PARTS`' columns, or all in one."""
+    """A collective's time on the critical path. ``parts``: by account, by :data:`PARTS`' columns, or all in one.
+
+    ``layer``: the collective's layer, with which its name begins.
+    """
 
     collective: int
     name: str
     time_ps: int
     messages: int
     parts: Mapping[str, int]
+    layer: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,30 +211,44 @@ def _kinds(found: Explanation) -> list[tuple[str, int]]:
 
 
 def _by_layer(found: Explanation) -> str:
-    """The layers that exposed most, and all others in one row."""
-    layers = sorted((each for each in found.exposed if each[1]), key=lambda each: -each[1])
-    rows = [(layer, format_time(ps)) for layer, ps in layers[:MOST_COLLECTIVES]]
-    if rest := layers[MOST_COLLECTIVES:]:
+    """The layers that exposed most, and all others in one row; layers that are alike in one."""
+    exposed = [each for each in found.exposed if each[1]]
+    alike = together(exposed, lambda each: unnumbered(each[0]), lambda each: each[1])
+    rows = [(_layers_of(same), format_time(sum(ps for _, ps in same))) for same in alike[:MOST_COLLECTIVES]]
+    if rest := [each for same in alike[MOST_COLLECTIVES:] for each in same]:
         rows.append((counted(len(rest), "other", "others"), format_time(sum(ps for _, ps in rest))))
     return f"exposed communication of NPU {found.report_npu} by layer\n{aligned(rows, '  ')}" if rows else ""
 
 
+def _layers_of(same: Sequence[tuple[str, int]]) -> str:
+    name = name_of_all([layer for layer, _ in same])
+    return f"{name} ({len(same)} layers)" if len(same) > 1 else name
+
+
 def _alike(communications: Sequence[Communication]) -> list[Communication]:
-    """Communications, those that words can't tell apart as one with their count; the most first."""
-    by_name: dict[str, list[Communication]] = {}
-    for each in communications:
-        by_name.setdefault(each.name, []).append(each)
-    found = [_together(same) if len(same) > 1 else same[0] for same in by_name.values()]
-    return sorted(found, key=lambda each: -each.time_ps)
+    """Communications, as one with their count those that words can't tell apart or whose layers are alike."""
+    same_words = _grouped(communications, lambda each: each.name)
+    alike = together(same_words, lambda same: _words_but_for_number(same[0]), lambda same: _time_of(same))
+    return [_together([each for same in group for each in same]) for group in alike]
+
+
+def _words_but_for_number(each: Communication) -> tuple[str, str]:
+    return unnumbered(each.layer), each.name.removeprefix(each.layer)
+
+
+def _time_of(same: Iterable[Communication]) -> int:
+    return sum(each.time_ps for each in same)
 
 
 def _together(same: Sequence[Communication]) -> Communication:
+    if len(same) == 1:
+        return same[0]
     parts = Counter[str]()
     for each in same:
         parts.update(each.parts)
-    time_ps, messages = sum(each.time_ps for each in same), sum(each.messages for each in same)
-    name = f"{same[0].name} ({len(same)} of them)"
-    return Communication(same[0].collective, name, time_ps, messages, dict(parts.most_common()))
+    layer, rest = name_of_all([each.layer for each in same]), same[0].name.removeprefix(same[0].layer)
+    count, messages = f"{layer}{rest} ({len(same)} of them)", sum(each.messages for each in same)
+    return Communication(same[0].collective, count, _time_of(same), messages, dict(parts.most_common()))
 
 
 def _share(ps: int, whole_ps: int) -> str:

@@ -189,12 +189,14 @@ class Panel:
 class Figure:
     """Panels, and what was left out of them in words (``notes``).
 
-    What follows is of files: ``around``: inches of height besides the panels; ``legend``: columns of the legend, in a
-    narrow and in a wide picture; ``across``: how many panels stand side by side; ``share_x``: panels have one x-axis.
+    What follows is of files. ``title``: what it shows, and of whom; ``around``: inches of height besides the panels;
+    ``legend``: columns of the legend, in a narrow and in a wide picture; ``across``: how many panels stand side by
+    side; ``share_x``: panels have one x-axis.
     """
 
     panels: Sequence[Panel]
     notes: Sequence[str] = ()
+    title: str = ""
     around: float = 0.75
     legend: tuple[int, int] = (2, 4)
     across: int = 1

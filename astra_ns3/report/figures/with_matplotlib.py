@@ -51,6 +51,8 @@ _LINE_LETTERS = 150
 _LONG_LABELS = 44
 # Letters of a title that a panel of full width has room for.
 _TITLE_LETTERS = 96
+# Letters of the title of a picture for each inch of its width.
+_LETTERS_PER_INCH = 17
 # Share of the width that a table takes at most: letters don't shrink evenly.
 _TABLE_WIDTH = 0.98
 
@@ -118,7 +120,7 @@ def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
                 each.set_visible(False)
         _say_what_is_what(drawing, figure, figure.legend[width_inches >= 5])
         if title:
-            drawing.suptitle(title, fontsize=8)
+            drawing.suptitle(fill(title, round(_LETTERS_PER_INCH * width_inches)), fontsize=8)
         for each in axes.flat:
             for table in each.tables:
                 _fit(drawing, each, table)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from astra_ns3.report.alignment import aligned, counted
-from astra_ns3.units import format_rate, format_time
+from astra_ns3.report.alignment import aligned
+from astra_ns3.units import counted, format_rate, format_time
 
 
 def network_text(document: Mapping[str, Any]) -> str:  # plain data: a key, a type

@@ -12,13 +12,22 @@ from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.configuration import Defaults
 from astra_ns3.report.page.markup import Markup, data_script, html_file, joined, page_part, plain_labels, tag
-from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
+from astra_ns3.report.page.sections import (
+    comparisons,
+    in_force,
+    network_changes,
+    numbers_on_top,
+    slowest,
+    warnings,
+    words,
+)
 from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
 from astra_ns3.report.pictures.kind import Section
 from astra_ns3.report.pictures.kinds import KINDS
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, is_of_flows
+from astra_ns3.units import counted
 from astra_ns3.whole_file import whole_file
 
 MOST_DATA_BYTES = 1_000_000
@@ -100,6 +109,7 @@ def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int
             _section("Why it took so long", told.words),
             _table("What was exposed, by group", exposed_by_group(runs)),
             _table("Memory by stage", memory_by_stage(runs)),
+            _table("Changes of the network", network_changes(runs)),
             *(_section(heading, body) for heading, body in told.comparisons),
             *(
                 _figure(name, section, figure, len(runs))
@@ -181,7 +191,9 @@ def _line(runs: Sequence[Shown]) -> str:
     told = {}
     for shown in runs:
         run, workload = shown.run.metadata, shown.run.metadata["workload"]
-        told[f"{Path(workload['source']).name} ({workload['loop']}) on {run['npus']} NPUs, {run['backend']}"] = True
+        told[
+            f"{Path(workload['source']).name} ({workload['loop']}) on {counted(run['npus'], 'NPU')}, {run['backend']}"
+        ] = True
     return "; ".join(told)
 
 

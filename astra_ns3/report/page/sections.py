@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from astra_ns3.report.alignment import clock, counted, percent
+from astra_ns3.report.alignment import clock, percent
 from astra_ns3.report.comparison.algorithms import algorithm_lines
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, key_text, value_text
@@ -19,8 +19,9 @@ from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
+from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.tables import Records, is_of_flows
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 
 _MOST_DIFFERENCES = 15
 # Counters of a run that are 0 where nothing went wrong.
@@ -110,6 +111,17 @@ def warnings(runs: Sequence[Shown]) -> Markup:
         said = [*([f"stopped: {stopped['message']}"] if stopped else []), *shown.run.metadata["warnings"]]
         lines += [f"{shown.name}: {line}" if len(runs) > 1 else line for line in said]
     return tag("ul", *(tag("li", line) for line in lines), class_="warnings") if lines else Markup()
+
+
+def network_changes(runs: Sequence[Shown]) -> Markup:
+    """Return when which part of each run's network changed, such as links that failed; nothing if none did."""
+    parts = []
+    for shown in runs:
+        rows, left = event_rows(shown.run.events)
+        more = f" {left:,} more are in run.json." if left else ""
+        note = tag("p", f"Times count from the scenario's begin.{more}", class_="note")
+        parts += [tag("h3", shown.name) if len(runs) > 1 else Markup(), table(EVENT_HEAD, rows), note] if rows else []
+    return joined(parts)
 
 
 def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:

@@ -9,7 +9,7 @@ from astra_ns3.report.alignment import percent
 from astra_ns3.report.foreseen_text import stage_rows
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.units import format_time
+from astra_ns3.units import counted, format_time
 
 _MOST_ROLES = 8
 
@@ -49,7 +49,7 @@ def _exposed(metadata: RunDocument) -> tuple[Markup, Markup]:
     head = ["group", *(f"{role['role']} (NPU {role['npu']})" if len(roles) > 1 else role["role"] for role in shown)]
     rows.append(["all", *(format_time(whole) for whole in sums)])
     more = len(roles) - len(shown)
-    note = tag("p", f"and {more} more roles in run.json", class_="note") if more > 0 else Markup()
+    note = tag("p", f"and {counted(more, 'more role')} in run.json", class_="note") if more > 0 else Markup()
     return table(head, rows, range(1, len(head))), note
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from astra_ns3.frozen import dataclass
+from astra_ns3.report.alike import name_of_all, together, unnumbered
 from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.curves import Real
@@ -39,6 +41,17 @@ _SLOWEST = 0.01
 _SEEN = 0.002
 
 
+@dataclass(frozen=True, eq=False)
+class _Bar:
+    """A bar: ``layers`` together, ``of`` what, its ``place`` in the run, picoseconds of each part, and messages."""
+
+    place: int
+    layers: str
+    of: str
+    sums: Real
+    messages: int
+
+
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return bars for all messages, the slowest, and those of each layer's part that took most; means at the ends."""
     groups = _groups(records)
@@ -52,8 +65,8 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     for index, (_, sums, count) in enumerate(groups):
         series.append(Words(101, index, format_time(round(float(sums.sum()) / max(count, 1))), "left"))
     room = 18 * COLUMN_INCHES / choice.width_inches  # for the means
-    x = Axis("share of messages' time (%), and its mean", low=0, high=100 + room, at=range(0, 101, 25))
-    y = Axis(names=[style.shortened(name, 26) for name, _, _ in groups])
+    x = Axis("share of the time (%), and mean", low=0, high=100 + room, at=range(0, 101, 25))
+    y = Axis(names=[style.shortened(name, 29) for name, _, _ in groups])
     panel = Panel(x, y, series, stacked=True, empty="no message has arrived", height=0.155 * max(len(groups), 3))
     return Figure([panel], around=0.75 + 0.13 * -(-len(used) // (4 if choice.wide else 2)), legend=(2, 4))
 
@@ -63,9 +76,7 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
     table = needed(records, "accounts")
     if not table.rows:
         return []
-    layers = list(dict.fromkeys(row["layer"] for row in records.rows(COLLECTIVES)))
-    called = dict(zip(layers, style.labels(layers, 12), strict=True))
-    names, sums, counts = _sums(records, table, lambda row: style.of_part(called[row["layer"]], row["part"]), [*PARTS])
+    bars = _bars(records, table, ("part",), [*PARTS])
     times = table.whole(["start_ps", "end_ps"])
     took = times["end_ps"] - times["start_ps"]
     slow = took >= np.quantile(took, 1 - _SLOWEST)
@@ -74,9 +85,12 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
         rows = slow[done : done + len(batch["turn_ps"])]
         slowest += [batch[part][rows].sum() for part in PARTS]
         done += len(rows)
-    foremost = np.argsort(-sums.sum(axis=1), kind="stable")[: 0 if is_of_flows(records) else MOST_GROUPS]
-    found = [("all messages", sums.sum(axis=0), int(counts.sum())), ("slowest 1%", slowest, int(slow.sum()))]
-    return found + [(names[group], sums[group], int(counts[group])) for group in foremost if counts[group]]
+    shown = [] if is_of_flows(records) else bars[:MOST_GROUPS]
+    called = style.labels([bar.layers for bar in shown], 16) if shown else []
+    all_messages = np.sum([bar.sums for bar in bars], axis=0)
+    found = [("all messages", all_messages, table.rows), ("slowest 1%", slowest, int(slow.sum()))]
+    named = [style.of_part(name, bar.of) if bar.of else name for name, bar in zip(called, shown, strict=True)]
+    return found + [(name, bar.sums, bar.messages) for name, bar in zip(named, shown, strict=True)]
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
@@ -85,17 +99,13 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     bars = []
     for shown, table in tables:
         parts = [part for part in PARTS if part in table.columns]
-        names, sums, counts = _sums(
-            shown.run, table, lambda row: " ".join(filter(None, (row["layer"], row["part"], row["kind"]))), parts
-        )
-        ranked = [int(index) for index in np.argsort(-sums.sum(axis=1), kind="stable") if counts[index]]
+        ranked = _bars(shown.run, table, ("part", "kind"), parts)
         if len(ranked) > min(_MOST_BARS, detail):
             notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
-        kept = sorted(ranked[: min(_MOST_BARS, detail)])
-        means = sums[kept] / counts[kept, None]
-        bars.append(
-            (shown, [names[index] for index in kept], dict(zip(parts, means.T, strict=True)), means.sum(axis=1))
-        )
+        kept = sorted(ranked[: min(_MOST_BARS, detail)], key=lambda bar: bar.place)
+        means = np.array([bar.sums / bar.messages for bar in kept])
+        names = [f"{bar.layers} {bar.of}".rstrip() for bar in kept]
+        bars.append((shown, names, dict(zip(parts, means.T, strict=True)), means.sum(axis=1)))
     longest = max((float(totals.max()) for *_, totals in bars), default=1.0)
     factor, unit = style.time_unit(longest, 1)
     x = Axis("mean time of a message", unit, 0, 1.04 * longest / factor)
@@ -111,13 +121,31 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     return Figure(panels, notes)
 
 
+def _bars(records: Records, table: Recorded, by: Sequence[str], parts: Sequence[str]) -> list[_Bar]:
+    """Return a bar for each layer and each value of ``by``, the longest first; layers that are alike share one."""
+    places, sums, counts = _sums(records, table, by, parts)
+    rows = [(place, *key) for key, place in places.items() if counts[place]]
+    alike = together(
+        rows, lambda row: (unnumbered(row[1]), row[2]), lambda row: float(sums[row[0]].sum() / counts[row[0]])
+    )
+    bars = []
+    for same in alike:
+        own, names = sorted(place for place, *_ in same), list(dict.fromkeys(layer for _, layer, _ in same))
+        name = name_of_all(names) + (f" ({len(names)})" if len(names) > 1 else "")
+        bars.append(_Bar(own[0], name, same[0][2], sums[own].sum(axis=0), int(counts[own].sum())))
+    return sorted(bars, key=lambda bar: (-float(bar.sums.sum()), bar.place))
+
+
 def _sums(
-    records: Records, table: Recorded, name: Callable[[Mapping[str, str]], str], parts: Sequence[str]
-) -> tuple[list[str], Real, Numbers]:
-    """Return names of groups of collectives; picoseconds of each part, ``(groups, parts)``, and messages of each."""
-    places: dict[str, int] = {}
-    of = {int(row["collective"]): places.setdefault(name(row), len(places)) for row in records.rows(COLLECTIVES)}
-    other = places.setdefault("flows" if is_of_flows(records) else "other messages", len(places))
+    records: Records, table: Recorded, by: Sequence[str], parts: Sequence[str]
+) -> tuple[dict[tuple[str, str], int], Real, Numbers]:
+    """Return places of layers with values of ``by``; picoseconds, ``(places, parts)``, and messages of each."""
+    places: dict[tuple[str, str], int] = {}
+    of = {}
+    for row in records.rows(COLLECTIVES):
+        key = row["layer"], " ".join(filter(None, (row[name] for name in by)))
+        of[int(row["collective"])] = places.setdefault(key, len(places))
+    other = places.setdefault(("flows" if is_of_flows(records) else "other messages", ""), len(places))
     most = max(of, default=-1) + 1  # what had nothing to do has a number and no row
     sums, counts = np.zeros((len(places), len(parts))), np.zeros(len(places), dtype=np.int64)
     lookup = np.array([*(of.get(number, other) for number in range(most)), other])
@@ -127,7 +155,7 @@ def _sums(
         counts += np.bincount(group, minlength=len(places))
         for column, part in enumerate(parts):
             sums[:, column] += np.bincount(group, weights=batch[part], minlength=len(places))
-    return list(places), sums, counts
+    return places, sums, counts
 
 
 KIND = Kind(

@@ -14,7 +14,7 @@ from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import COLLECTIVES
 from astra_ns3.report.tables import Records, names_of
-from astra_ns3.units import format_bytes
+from astra_ns3.units import counted, format_bytes
 
 _WORDS = {"ALLREDUCE": "all-reduce", "ALLTOALL": "all-to-all", "ALLGATHER": "all-gather",
           "REDUCESCATTER": "reduce-scatter", "POINTTOPOINT": "message"}  # fmt: skip
@@ -64,7 +64,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             series.append(
                 Curve(sizes, [fmean(each) for each in rates], dash=2 if shown.place else 0, mark=shown.place, size=9,
                       least=[min(each) for each in rates], most=[max(each) for each in rates],
-                      notes=[f"{format_bytes(size)}, {len(by_size[size])} collectives" for size in sizes],
+                      notes=[f"{format_bytes(size)}, {counted(len(by_size[size]), 'collective')}" for size in sizes],
                       name=" ".join(kind) + (f", {shown.name}" if len(runs) > 1 else ""), colour=colour)
             )  # fmt: skip
     if not series:

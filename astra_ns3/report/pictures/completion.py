@@ -14,7 +14,7 @@ from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Having, Missing, Shown, having
 from astra_ns3.report.records import needed
 from astra_ns3.report.tables import Numbers, Records, is_of_flows, names_of, recorded
-from astra_ns3.units import format_bytes
+from astra_ns3.units import format_bytes, ordinal
 
 MOST_CLASSES = 4
 """The most sizes; messages of more sizes are put into classes of about as many sizes each."""
@@ -99,7 +99,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     found = [(shown, table.whole(_COLUMNS, _MOST_ROWS)) for shown, table in tables]
     for (shown, flows), (_, table) in zip(found, tables, strict=True):
         if len(flows["bytes"]) < table.rows:
-            notes.append(f"{shown.name}: every {-(-table.rows // _MOST_ROWS)}th of {table.rows:,} messages.")
+            notes.append(f"{shown.name}: every {ordinal(-(-table.rows // _MOST_ROWS))} of {table.rows:,} messages.")
     if not found:
         return Figure([], notes)
     times = [(shown, _took(flows).astype(np.float64)) for shown, flows in found]

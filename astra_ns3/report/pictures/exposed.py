@@ -13,7 +13,7 @@ from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.layers import layer_times
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import NPUS, ps_of
-from astra_ns3.report.tables import Records, names_of
+from astra_ns3.report.tables import Records, name_of, names_of
 
 # More NPUs than this are drawn without gaps between them.
 _MOST_BARS = 40
@@ -33,7 +33,8 @@ def _in_file(records: Records, choice: Choice) -> Figure:
             [_means([(name, *_mean(each)) for name, each in zip(names_of(every), every, strict=True)])], around=0.35
         )
     npus = _npus(records)
-    bars: list[Spent] = [("NPU 0" if len(npus) == 1 else "mean of NPUs", *_mean(records))]
+    whose = f"mean of {name_of(records)}" if "job" in records.metadata else "mean of NPUs"
+    bars: list[Spent] = [("NPU 0" if len(npus) == 1 else whose, *_mean(records))]
     roles = layer_times(records)
     for role, times in roles.items() if len(roles) > 1 else ():
         spent = [pair for _, parts in times for pair in parts.values()]

@@ -10,7 +10,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.tables import Records, could_record, how_to_record, is_of_flows, recorded
+from astra_ns3.report.tables import Records, could_record, how_to_record, is_of_flows, name_with_folder, recorded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -96,9 +96,10 @@ class Kind:
         self._check(records, choice)
         if self.make is None:
             raise wrong(f"'{self.name}' stands on pages alone")
-        named = self.name if choice.beside else f"{records.metadata['run_name']}: {self.name}"
-        title = named if choice.title is None else choice.title
-        return drawn(self.make(records, choice), choice.width_inches, title)
+        figure = self.make(records, choice)
+        what = figure.title or self.name
+        named = what if choice.beside else f"{name_with_folder(records)}: {what}"
+        return drawn(figure, choice.width_inches, named if choice.title is None else choice.title)
 
     def _check(self, records: Records, choice: Choice) -> None:
         for each in (records, *choice.beside):

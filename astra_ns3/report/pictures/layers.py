@@ -12,6 +12,7 @@ from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import END_TO_END, layers_of_other_parts, ps_of, table_of
 from astra_ns3.report.tables import Records
+from astra_ns3.units import counted
 
 MOST_LAYERS = 60
 """In a panel; of a file the others, which took least, are drawn as one bar."""
@@ -177,7 +178,7 @@ def _with_rest(times: Times) -> Times:
         for part, (compute, exposed) in times[index][1].items():
             before = rest.get(part, _NONE)
             rest[part] = (before[0] + compute, before[1] + exposed)
-    return [*(times[index] for index in kept), (f"{len(others)} other layers", rest)]
+    return [*(times[index] for index in kept), (counted(len(others), "other layer"), rest)]
 
 
 def _bars(times: Times, looks: Sequence[tuple[str, int, str, str]], unit: style.Unit) -> list[Bars]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, s
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import chosen
-from astra_ns3.report.records import Recorded, by_value, table_of
+from astra_ns3.report.records import SWITCH, Recorded, by_value, table_of
 from astra_ns3.report.tables import Numbers, Records
+from astra_ns3.units import ordinal
 
 MOST_PORTS = 6
 """Without ``select``: those with the longest queues, and in a file those that were stopped longest."""
@@ -30,19 +31,37 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     """Return lengths of queues above, pauses below, as far as they were recorded."""
     until_ps = int(records.metadata["finish_ps"])
     unit = time_unit(until_ps)
-    panels = []
+    panels, words, ports = [], list[str](), set[str]()
     queues, pauses = table_of(records, "queues"), table_of(records, "pauses")
+    known = dict.fromkeys(port for table in (queues, pauses) if table is not None for port in table.texts("port"))
+    wanted = chosen(known, choice.select) if known else []  # a port that queued may never have been stopped
     if queues is not None:
-        found = _selected(queues, "queue_bytes", choice)
+        found = _selected(queues, "queue_bytes", wanted, choice)
         shown = _foremost({port: int(values.max()) for port, (_, values) in found.items()}, choice)
         note = f"{len(shown)} of {len(found)} ports that queued" if len(shown) < len(found) else ""
         panels.append(_lengths({port: found[port] for port in shown}, until_ps, unit, note))
+        words, ports = ["queues"], ports.union(shown)
     if pauses is not None:
-        found = {port: stops(*each, until_ps) for port, each in _selected(pauses, "paused_priorities", choice).items()}
+        found = {
+            port: stops(*each, until_ps)
+            for port, each in _selected(pauses, "paused_priorities", wanted, choice).items()
+        }
         shown = _foremost(_stopped(found), choice)
         note = f"{len(shown)} of {len(found)} ports that were stopped" if len(shown) < len(found) else ""
         panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, note))
-    return Figure(panels, around=0.7 + 0.25 * len(panels), legend=(3, 6))
+        words, ports = [*words, "pauses"], ports.union(shown)
+    title = f"{' and '.join(words)} of {_where(records, ports)}"
+    return Figure(panels, title=title, around=0.7 + 0.25 * len(panels), legend=(3, 6))
+
+
+def _where(records: Records, ports: Collection[str]) -> str:
+    """Return in words where ports are: of one port the ends of its link, of several the node if it is one."""
+    nodes = {port.partition(":")[0] for port in ports}
+    if len(ports) != 1:
+        return f"{len(ports) or ''} ports".strip() + (f" of {nodes.pop()}" if len(nodes) == 1 else "")
+    (port,) = ports
+    link_to = {row["port"]: row["link_to"] for row in records.rows(SWITCH)}.get(port)
+    return f"port {port}" + (f" to {link_to}" if link_to else "")
 
 
 def _rows(table: Recorded, column: str) -> Iterator[tuple[str, Numbers, Numbers]]:
@@ -52,8 +71,8 @@ def _rows(table: Recorded, column: str) -> Iterator[tuple[str, Numbers, Numbers]
             yield port, batch["time_ps"][rows], batch[column][rows]
 
 
-def _selected(table: Recorded, column: str, choice: Choice) -> dict[str, Port]:
-    ports, wanted = gathered(_rows(table, column)), chosen(table.texts("port"), choice.select)
+def _selected(table: Recorded, column: str, wanted: Sequence[str], choice: Choice) -> dict[str, Port]:
+    ports = gathered(_rows(table, column))
     found = {port: ports[port] for port in wanted if port in ports}
     refuse(
         bool(choice.select and len(found) > len(COLOURS)),
@@ -124,7 +143,7 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
         found.append((shown, bins))
     highest = max((bins.top(bins.keys()[:1]) for _, bins in found), default=1.0)
     if found:
-        notes.append(f"The longest that a queue was in each {found[0][1].bins}th of the time.")
+        notes.append(f"The longest that a queue was in each {ordinal(found[0][1].bins)} of the time.")
     x, y = Axis("time", unit[1], 0, end_ps / unit[0]), Axis("waiting", "KB", 0, 1.05 * max(highest, 1) / 1000)
     panels = []
     for shown, bins in found:

@@ -15,6 +15,7 @@ from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
 from astra_ns3.report.records import Recorded, table_of
 from astra_ns3.report.tables import Numbers, Records, how_to_record
+from astra_ns3.units import counted, ordinal
 
 MOST_PAIRS = 6
 """Without ``select``: those whose rate, or window, was changed most often."""
@@ -46,14 +47,25 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     pairs = _chosen(counts, choice.select) or sorted(foremost)
     until_ps = int(records.metadata["finish_ps"])
     time = time_unit(until_ps)
-    panels = []
+    panels, words = [], list[str]()
     for name in _QUANTITIES:
         own = {pair: lines[name, pair] for pair in pairs if (name, pair) in lines}
         if any(values.any() for _, values in own.values()):  # a window of 0 throughout means that there is none
             panels.append(_panel(name, own, pairs, until_ps, time))
+            words.append(f"{_QUANTITIES[name][0]}s")
     if not panels:
         panels = [Panel(Axis(), Axis(), (), empty="no rate or window was recorded of these pairs", height=1.2)]
-    return Figure(panels, around=0.7, legend=(3, 6), share_x=True)
+    title = f"{' and '.join(words) or 'rates'} {_whose(pairs)}"
+    return Figure(panels, title=title, around=0.7, legend=(3, 6), share_x=True)
+
+
+def _whose(pairs: Sequence[Pair]) -> str:
+    """Return in words between which NPUs: both ends, where all pairs have it in common."""
+    ends = [sorted({pair[end] for pair in pairs}) for end in (0, 1)]
+    if not pairs or all(len(each) > 1 for each in ends):
+        return f"of {counted(len({pair[:2] for pair in pairs}), 'pair of NPUs', 'pairs of NPUs')}"
+    source, to = (f"NPU {each[0]}" if len(each) == 1 else f"{len(each)} NPUs" for each in ends)
+    return f"from {source} to {to}"
 
 
 def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until_ps: int, time: Unit) -> Panel:
@@ -116,7 +128,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         raise Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
-    return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])
+    return Figure(panels, [*notes, f"The highest value in each {ordinal(bins)} of the time."])
 
 
 def _curves(shown: Shown, end_ps: int, bins: int) -> dict[str, tuple[Steps[Pair], list[Pair]]]:

@@ -20,6 +20,8 @@ MOST_NPUS = 8
 """NPUs of a file, without ``select``: evenly apart."""
 MOST_BARS = 600
 """Operations of an NPU's program."""
+LEAST_SHARE, LEAST_HEIGHT = 1 / 700, 0.1
+"""Shares of the width, or where operations are drawn as shares of the height, that an operation has at least."""
 MOST_COLLECTIVES = 40
 _MOST_ON_PAGE = 12
 # Parts of a run's time on a page, at most.
@@ -83,15 +85,17 @@ def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.
     """Return bars, or where there are too many for the width, which share of each moment went into what."""
     spans = {kind: tracks.get((npu, kind), _NO_SPANS[:2]) for kind in _PROGRAM}
     if sum(len(starts) for starts, _ in spans.values()) <= MOST_BARS:
-        return [
-            Spans(starts / unit[0], (ends - starts) / unit[0], np.full(len(starts), bottom + 0.45), 0.9,
-                  name=name, colour=colour)
-            for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True)
-        ]  # fmt: skip
+        least_ps, series = LEAST_SHARE * finish_ps, list[Series]()
+        for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True):
+            lengths = np.maximum(ends - starts, least_ps)  # waits are drawn last, so no short one is hidden
+            begins, lanes = np.minimum(starts, finish_ps - lengths), np.full(len(starts), bottom + 0.45)
+            series.append(Spans(begins / unit[0], lengths / unit[0], lanes, 0.9, name=name, colour=colour))
+        return series
     edges = np.linspace(0, finish_ps, MOST_BARS + 1)
-    below, series = np.full(MOST_BARS, float(bottom)), list[Series]()
+    below, series = np.full(MOST_BARS, float(bottom)), []
     for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True):
-        above = below + 0.9 * covered(starts, ends, edges)
+        share = covered(starts, ends, edges)
+        above = below + 0.9 * np.where(share > 0, np.maximum(share, LEAST_HEIGHT), 0)
         series.append(Band(edges / unit[0], below, above, name=name, colour=colour))
         below = above
     return series

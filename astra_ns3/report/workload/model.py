@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from astra_ns3.playing.training.model_summary import ModelSummary
-from astra_ns3.report.alignment import counted
-from astra_ns3.units import exact_time, format_bytes, format_time
+from astra_ns3.units import counted, exact_time, format_bytes, format_time
 from astra_ns3.workload.models.work import iteration_work
 
 _DEGREES = ("tensor", "context", "data", "pipeline", "expert")

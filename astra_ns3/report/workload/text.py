@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from astra_ns3.config.graph_workload import GraphWorkload
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 from astra_ns3.workload.graphs.overview import CollectiveKey, Overview, Share
 
 _MOST_LINES = 20
@@ -48,7 +48,7 @@ def overview_text(document: Mapping[str, Any], found: Overview) -> str:  # what 
     """The same for people; communicators of one size are counted together."""
     npus = document["npus"]
     rows = {
-        "workload": f"{document['source']}, {document['format']}, {npus} NPUs",
+        "workload": f"{document['source']}, {document['format']}, {counted(npus, 'NPU')}",
         "nodes": f"{document['nodes']:,}, {document['dependencies']:,} dependencies, {document['levels']:,} levels",
         "": ", ".join(f"{count:,} {kind}" for kind, count in document["kinds"].items()),
         "compute": f"{_span(document['compute_ps'])} on each NPU",
@@ -76,12 +76,12 @@ def _collective_lines(found: Overview, npus: int) -> list[str]:
         whole.nodes, whole.bytes = whole.nodes + share.nodes, whole.bytes + share.bytes
         groups.add(key.group)
     lines = [_line(CollectiveKey(kind, "", members), *rest, npus) for (kind, members), rest in sorted(together.items())]
-    more = [f"{'':<14} and {len(lines) - _MOST_LINES} more kinds"] if len(lines) > _MOST_LINES else []
+    more = [f"{'':<14} and {counted(len(lines) - _MOST_LINES, 'more kind')}"] if len(lines) > _MOST_LINES else []
     return [*lines[:_MOST_LINES], *more]
 
 
 def _line(key: CollectiveKey, share: Share, groups: set[str], npus: int) -> str:
-    of = "all NPUs" if groups == {""} else f"{len(groups):,} communicators of {key.members:,}"
+    of = "all NPUs" if groups == {""} else f"{counted(len(groups), 'communicator')} of {key.members:,}"
     each = share.bytes // max(key.members * len(groups), 1) if groups != {""} else share.bytes // npus
     return f"{key.collective:<14} {share.nodes // max(key.members, 1):,} in {of}, {format_bytes(each)} on each NPU"
 

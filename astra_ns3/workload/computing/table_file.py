@@ -12,7 +12,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.training_plan import OperationKind
 from astra_ns3.errors import check_known, refuse
 from astra_ns3.frozen import dataclass, field
-from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US, counted
 
 COORDINATES = ("m", "n", "k", "count", "flops", "bytes")
 """The coordinates that times may depend on, as they are called in
@@ -67,7 +67,7 @@ def _checked_header(where: str, header: Sequence[str]) -> str:
 
 def _cells(where: str, header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
     """The cells of a line, without empty ones."""
-    refuse(len(row) != len(header), f"{len(row)} cells, expected {len(header)}", where)
+    refuse(len(row) != len(header), f"{counted(len(row), 'cell')}, expected {len(header)}", where)
     return {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import Where, check_known, wrong
+from astra_ns3.units import counted
 from astra_ns3.workload.experts.shares import Shares
 
 COLUMNS = ("layer", "source", "expert", "tokens")
@@ -52,7 +53,9 @@ class CountsFile:
         for number, line in lines:
             cells = [cell.strip() for cell in next(csv.reader([line]))]
             if len(cells) != len(names):
-                raise wrong(f"found {len(cells)} columns, expected {', '.join(names)}", Where(self._path, number))
+                raise wrong(
+                    f"found {counted(len(cells), 'column')}, expected {', '.join(names)}", Where(self._path, number)
+                )
             yield number, dict(zip(names, cells, strict=True))
 
     def _check_header(self, number: int, names: list[str]) -> None:

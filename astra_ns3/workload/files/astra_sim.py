@@ -16,7 +16,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, Pass, Workload
 from astra_ns3.errors import Where, nearest, refuse
-from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.units import LARGEST_INTEGER, counted
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, format_header, parse_header
 from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS
@@ -56,7 +56,7 @@ def parse_workload(text: str, source: str = "workload") -> Workload:
     layer_rows = rows[2:]
     for row in layer_rows if len(layer_rows) != count else ():
         row.refuse(row.words[0].startswith("#"), "begins with '#'")
-    rows[1].refuse(len(layer_rows) != count, f"says {count} layers, found {len(layer_rows)}")
+    rows[1].refuse(len(layer_rows) != count, f"says {counted(count, 'layer')}, found {len(layer_rows)}")
     check_layer_numbers(rows[0], header, count)
     return Workload(
         loop=header.loop,
@@ -93,7 +93,7 @@ def read_layer(row: Row, pass_of: Callable[[Row, int], Pass], *, has_policy: boo
     expected = (*COLUMNS, _POLICY_COLUMN) if has_policy else COLUMNS
     row.refuse(
         len(row.words) != len(expected),
-        f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}",
+        f"found {counted(len(row.words), 'column')}, expected {len(expected)}: {', '.join(expected)}",
     )
     row.integer(1, COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
     return Layer(

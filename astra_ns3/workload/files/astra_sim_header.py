@@ -15,7 +15,7 @@ from astra_ns3.config.core.rows import Row
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import nearest
 from astra_ns3.frozen import dataclass
-from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.units import LARGEST_INTEGER, counted
 from astra_ns3.user_code import FORM, user_part
 from astra_ns3.workload.loops.loop_kinds import LOOPS, TEXT_LOOPS, LoopOption
 
@@ -138,7 +138,7 @@ def _layer_numbers(row: Row, key_column: int) -> tuple[int, ...]:
     count = row.integer(key_column + 1, f"how many {key[:-1]}", 0, LARGEST_INTEGER)
     row.refuse(
         first + count > len(row.words),
-        f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers",
+        f"'{key} {count}' is followed by {counted(len(row.words) - first, 'word')}, expected {count} numbers",
     )
     ids = tuple(row.integer(column, key[:-1], 0, LARGEST_INTEGER) for column in range(first, first + count))
     row.refuse(len(set(ids)) < count, f"'{key}' names a layer twice")

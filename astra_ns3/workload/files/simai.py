@@ -22,7 +22,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import InputError, Where, nearest, refuse, wrong
-from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.units import LARGEST_INTEGER, counted
 from astra_ns3.workload.files.astra_sim import COLUMNS, read_layer
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, header_of, parse_header
 from astra_ns3.workload.files.simai_header import (
@@ -75,7 +75,7 @@ def parse_simai(text: str, source: str = "workload") -> Workload:
     rows[1].refuse(len(rows[1].words) != 1, f"found {len(rows[1].words)} words, expected the number of rows alone")
     count = _whole(rows[1]).integer(0, "number of rows", 1, LARGEST_INTEGER)
     layers = rows[2:]
-    rows[1].refuse(len(layers) != count, f"says {count} rows, found {len(layers)}")
+    rows[1].refuse(len(layers) != count, f"says {counted(count, 'row')}, found {len(layers)}")
     reader = _LayerReader(loop, unknown)
     read = tuple(reader.layer(_whole(row)) for row in layers)
     if unknown:

@@ -14,7 +14,7 @@ from typing import Any
 from astra_ns3.config.core.rows import Row
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import nearest
-from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.units import LARGEST_INTEGER, counted
 from astra_ns3.workload.files.astra_sim_header import SIMAI_BOTTOM
 from astra_ns3.workload.loops.loop_kinds import LOOPS, SIMAI_LOOPS, LoopOption
 
@@ -130,6 +130,6 @@ def _list(row: Row, key_column: int) -> tuple[int, ...]:
     count = _number(row, key_column + 1, key, 0)
     row.refuse(
         first + count > len(row.words),
-        f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers",
+        f"'{key} {count}' is followed by {counted(len(row.words) - first, 'word')}, expected {count} numbers",
     )
     return tuple(_number(row, column, key, 0) for column in range(first, first + count))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import check_json
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
@@ -60,6 +61,7 @@ def read_workload(path: str | os.PathLike[str]) -> AnyWorkload:
 def _check_is_a_text(path: str | os.PathLike[str]) -> None:
     """Raise InputError for keys and values, which ASTRA-sim's text, the last format, is not."""
     text = read_text(path)
+    check_json(text, os.fspath(path))
     named = Path(path).suffix.lower() in (".json", ".yaml", ".yml")
     if text.lstrip().startswith("{") or (named and _KEY.match(text)):
         formats = "a model file begins with 'kind', a Chakra trace in JSON with 'version' or 'workload_graph'"

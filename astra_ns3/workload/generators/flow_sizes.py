@@ -20,7 +20,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.frozen import dataclass
-from astra_ns3.units import LARGEST_INTEGER, parse_bytes
+from astra_ns3.units import LARGEST_INTEGER, counted, parse_bytes
 
 _WHOLE = 100.0
 _LARGEST = 10**15
@@ -100,7 +100,7 @@ def _point(row: Row) -> tuple[float, float]:
 def _problem(sizes: Sequence[float], percents: Sequence[float]) -> str:
     """The mistake of a distribution; "" if nothing is."""
     if len(sizes) != len(percents) or len(sizes) < 2:
-        return f"has {len(sizes)} points, expected at least two"
+        return f"has {counted(len(sizes), 'point')}, expected at least two"
     if any(after < before for column in (sizes, percents) for before, after in pairwise(column)):
         return "its sizes and percentages have to ascend"
     if percents[0] < 0 or percents[-1] != _WHOLE:

@@ -18,6 +18,7 @@ from math import prod
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import dataclass
+from astra_ns3.units import counted
 from astra_ns3.workload.loops.micro_batches import MicroBatches, find_micro_batches
 
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
@@ -57,7 +58,7 @@ def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGr
     experts = workload.expert_parallel_npus or 1
     refuse(
         workload.npus is not None and workload.npus != npus,
-        f"all_gpus is {workload.npus}, but the network has {npus} NPUs",
+        f"all_gpus is {workload.npus}, but the network has {counted(npus, 'NPU')}",
         workload.source,
     )
     refuse(

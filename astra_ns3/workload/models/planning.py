@@ -22,6 +22,7 @@ from astra_ns3.config.training_plan import (
     TrainingPlan,
 )
 from astra_ns3.errors import InputError, located, refuse, wrong
+from astra_ns3.units import counted
 from astra_ns3.workload.computing.clock import named
 from astra_ns3.workload.computing.clocks import guesses
 from astra_ns3.workload.models.keys_without_effect import keys_without_effect
@@ -199,7 +200,7 @@ def layers_of_parts(layers: int, parallel: Parallel, source: str) -> tuple[int, 
     if given is not None:
         refuse(
             len(given) != parts or sum(given) != layers,
-            f"parallel.layers_per_part has {len(given)} entries of together {sum(given)} layers, "
+            f"parallel.layers_per_part has {counted(len(given), 'entry', 'entries')} of together {sum(given)} layers, "
             f"expected {parts} (pipeline times virtual_stages) of together {layers}",
             source,
         )

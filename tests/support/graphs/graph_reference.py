@@ -17,7 +17,7 @@ from astra_ns3.config.core.compatibility import Compatibility, preset
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.experiments.inputs import endpoint_model
+from astra_ns3.experiments.network_parts.planned import endpoint_model
 from astra_ns3.network.api import Limits
 from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network

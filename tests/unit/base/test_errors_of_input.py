@@ -15,6 +15,7 @@ from astra_ns3.errors import (
     failing,
     in_range,
     located,
+    nearest,
     needing,
     of_npus,
     of_type,
@@ -109,3 +110,10 @@ def test_a_cut_value_is_cut_once_however_many_places_stand_in_front() -> None:
 @pytest.mark.parametrize(("count", "told"), [(2, "0; 1"), (3, "0; 1; 2"), (4, "0; 1; 2; and 1 more")])
 def test_of_many_words_the_first_are_told_and_how_many_more_there_are(count: int, told: str) -> None:
     assert some_of(map(str, range(count)), 3, "; ", "; and") == told
+
+
+def test_the_last_word_of_a_key_stands_for_the_whole_key() -> None:
+    keys = ("parallel.tensor", "parallel.sequence", "training.sequences")
+    assert nearest("tensor", keys) == "; did you mean 'parallel.tensor'?"
+    assert nearest("sequence", keys) == "; did you mean 'parallel.sequence'?"
+    assert nearest("sor", keys) == ""

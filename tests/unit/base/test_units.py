@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from astra_ns3 import units
 from astra_ns3.errors import InputError
+from astra_ns3.units import counted, ordinal
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,8 @@ def test_a_rate_in_bytes_is_answered_with_that_in_bits(text: str, bits: str, sam
 
 
 def test_a_wrong_unit_is_answered_with_the_allowed_ones_and_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"'100G' is not a rate: unit 'G' is not .*; did you mean '100Gbps'\?"):
+        units.parse_rate("100G")
     with pytest.raises(InputError, match=r"'100Gps' is not a rate: unit 'Gps' .*Gbps.*; did you mean 'Gbps'\?"):
         units.parse_rate("100Gps")
 
@@ -205,3 +208,17 @@ def test_what_devices_do_in_a_second_is_read_exactly(
 def test_other_words_for_it_are_errors(parse: Callable[[str], int], text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (113, "113th"), (122, "122nd")],
+)
+def test_ordinals_have_their_own_endings(number: int, words: str) -> None:
+    assert ordinal(number) == words
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0 boxes"), (1, "1 box"), (2000, "2,000 boxes")])
+def test_one_is_not_many(number: int, words: str) -> None:
+    assert counted(number, "box", "boxes") == words
+    assert counted(number, "cell").endswith("cell" if number == 1 else "cells")

@@ -10,6 +10,7 @@ from support.small_run import small_run
 import astra_ns3
 from astra_ns3.cli.main import status_of
 from astra_ns3.errors import InputError
+from astra_ns3.report.timeline.timeline import write_timeline
 from astra_ns3.whole_file import check_free, whole_file
 
 
@@ -64,6 +65,37 @@ def test_an_existing_file_is_replaced_only_if_asked(
     assert f"{tmp_path}: is not the folder of a run" in capsys.readouterr().err  # told before what is in the way
     assert status_of([*command, "--overwrite"]) == 0
     assert target.read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [(("report",), "run.json"), (("timeline",), "run.json"), (("report",), "npus.csv")]
+)
+def test_no_command_replaces_a_file_of_a_run(
+    words: tuple[str, ...], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    result = astra_ns3.run(**small_run(), output=folder)
+    before = (folder / name).read_bytes()
+    assert status_of([*words, str(folder), "-o", str(folder / name), "--overwrite"]) == 2
+    said = f"{folder / name}: is a file of the run in this folder, which can't be read without it; name another"
+    assert said in capsys.readouterr().err
+    with pytest.raises(InputError, match="is a file of the run"):
+        write_timeline(result, folder / name)
+    assert (folder / name).read_bytes() == before
+    for _ in range(2):
+        assert status_of([*words, str(folder), "-o", str(folder / "page.html"), "--overwrite"]) == 0
+
+
+def test_tables_of_a_study_are_written_by_itself_alone(tmp_path: Path) -> None:
+    (tmp_path / ".study.json").write_text("{}", encoding="utf-8")
+    for name in ("study.csv", "index.html"):
+        (tmp_path / name).write_text("old", encoding="utf-8")
+    with pytest.raises(InputError, match=r"study.csv: is a file of the study in this folder"):
+        check_free(tmp_path / "study.csv", overwrite=True)
+    with whole_file(tmp_path / "study.csv", by_owner=True) as partial:
+        partial.write_text("new", encoding="utf-8")
+    check_free(tmp_path / "index.html", overwrite=True)
+    check_free(tmp_path / "new.csv", overwrite=False)
 
 
 @pytest.mark.parametrize(

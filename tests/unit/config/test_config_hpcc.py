@@ -451,7 +451,7 @@ def test_simais_header_names_the_nvswitches() -> None:
         ("3 1 0\n1 2", "t:2: found 2 switch numbers, the first line says 1"),
         ("3 2 0\n1", "t:2: the file ends after 1 of 2 switch numbers"),
         ("1 1 0\n0", "t:1: all 1 nodes are switches"),
-        ("2 1 2\n1\n0 1 1Gbps 1ns 0", "t:1: says 2 links, found 1 lines of links"),
+        ("2 1 2\n1\n0 1 1Gbps 1ns 0", "t:1: says 2 links, found 1 line of links"),
         ("2 1 1\n1\n0 1 1Gbps 1ns", "t:3: found 4 words, expected 5: a, b, rate, delay, error rate"),
         ("2 1 1\n1\n0 5 1Gbps 1ns 0", "t:3: node b is '5', expected a whole number from 0 to 1"),
         ("2 1 1\n1\n0 0 1Gbps 1ns 0", "t:3: the link joins node 0 to itself"),

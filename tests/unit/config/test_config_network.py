@@ -151,6 +151,16 @@ def test_models_are_frozen(tmp_path: Path) -> None:
         ("pcap: [host0]", "pcap: [switch0]", r":21: key 'observe\.pcap\.0': found 'switch0', expected a port"),
         ("observe:", "observed:", r":17: key 'observed': unknown key; .*; did you mean 'observe'\?"),
         ("nic: {buffer: 2MB}", "nic: 2MB", r":9: key 'topology\.nic': found '2MB', expected keys and values"),
+        (
+            "buffer: 1GB",
+            "reduction: on",
+            r":7: key 'topology\.switch\.reduction': found on, expected keys and values: .*; \{\} takes the defaults",
+        ),
+        (
+            "[host3,",
+            "{ports: all} #",
+            r":19: key 'observe\.queues': found \{'ports': 'all'\}, expected all, or a list of ports such as \[host3, ",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, before: str, after: str, message: str) -> None:

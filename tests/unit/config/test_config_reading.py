@@ -37,6 +37,11 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path, content: bytes, messa
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"missing\.yaml: no such file"):
         read_text(tmp_path / "missing.yaml")
+    (tmp_path / "step.0.et").write_text("x", encoding="utf-8")
+    with pytest.raises(InputError, match=r"stpe: no such file; did you mean 'step'\?$"):
+        read_text(tmp_path / "stpe")
+    with pytest.raises(InputError, match=r"step: no such file$"):
+        read_text(tmp_path / "step")
     with pytest.raises(InputError, match="is a folder, not a file"):
         read_text(tmp_path)
 
@@ -79,6 +84,8 @@ def test_yaml_keeps_values_and_the_line_of_each_key() -> None:
         ("? [1, 2]\n: 3\n", r"f:1: a key must be a word"),
         ("# nothing\n", r"f:1: expected 'key: value' lines"),
         ("a: \x07\n", r"f: is not valid YAML"),
+        ('{"a": 1,\n "b": 2 "c": 3}', r"f:2: is not valid JSON: Expecting ',' delimiter, column 9$"),
+        ("{a: 1, b: [}", r"f:1: is not valid"),
         ("[" * 5000, r"f"),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_document_with_transports_reads_back_equal() -> None:
     ("data", "message"),
     [
         ({"transports": ["roce", "tcp"], "transport": "tcp"}, "key 'transports': stands beside transport"),
-        ({"transports": ["tcp"]}, "key 'transports': has 1 entries, expected 2: one for each dimension"),
+        ({"transports": ["tcp"]}, "key 'transports': has 1 entry, expected 2: one for each dimension"),
         ({"transports": []}, "key 'transports': "),
         (
             {"transports": [{"kind": "tcp", "mtu": 9000}, "tcp"]},

@@ -29,11 +29,13 @@ def row_of(record: CollectiveRecord) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("kind", "bytes_per_npu", "bus"),
     [
-        # nccl-tests, doc/PERFORMANCE.md: 10**6 bytes in 10 us are 100 GB/s; times 2*7/8 or 7/8.
+        # nccl-tests, doc/PERFORMANCE.md: 10**6 bytes in 10 us are 100 GB/s; times 2*7/8, 7/8 or 1.
         (CollectiveKind.ALL_REDUCE, 1_000_000, "175.000000"),
         (CollectiveKind.REDUCE_SCATTER, 1_000_000, "87.500000"),
         (CollectiveKind.ALL_TO_ALL, 1_000_000, "87.500000"),
         (CollectiveKind.ALL_GATHER, 125_000, "87.500000"),
+        (CollectiveKind.BROADCAST, 1_000_000, "100.000000"),
+        (CollectiveKind.REDUCE, 1_000_000, "100.000000"),
         (CollectiveKind.POINT_TO_POINT, 1_000_000, "100.000000"),
     ],
 )

@@ -15,7 +15,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination
-from astra_ns3.experiments.store import FORMAT, RunFolder, holds_run
+from astra_ns3.experiments.store import FORMAT, RunFolder, check_for_results, holds_run
 from astra_ns3.experiments.tables import Table
 
 
@@ -198,6 +198,24 @@ def test_a_file_cannot_be_the_output_folder(tmp_path: Path) -> None:
         RunFolder(tmp_path / "file")
     with pytest.raises(InputError, match="cannot write here"):
         RunFolder(tmp_path / "file" / "below")
+
+
+def test_root_and_home_are_no_folders_of_results_unless_they_hold_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    RunFolder(home)
+    (home / "mine").write_text("mine")
+    for place in (Path("/"), Path("/etc"), tmp_path, home):
+        told = f"^{place}: holds files that no run made; name a folder for the results, such as {place / 'results'}$"
+        with pytest.raises(InputError, match=told):
+            RunFolder(place, overwrite=True)
+    monkeypatch.chdir("/etc")
+    check_for_results(Path())
+    (home / "run.json").write_text("{}")
+    RunFolder(home, overwrite=True)
 
 
 def test_a_folder_on_a_read_only_disk_is_not_called_a_lack_of_permission(

@@ -15,7 +15,8 @@ from astra_ns3.experiments.nccl.network_of_servers import network_of
 from astra_ns3.frozen import replace
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.nccl_planner import NcclPlanner, named, of_name
+from astra_ns3.system.nccl.parts import named, of_name
+from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.system.phases import Phase
 
 FAR_US = {"LL": 2.7, "Simple": 14.0}

@@ -104,6 +104,29 @@ def test_csv_of_times_in_place_only_is_read(tmp_path: Path) -> None:
     assert log.rows[0].measured_us == 44.8
 
 
+OWN = """\
+# all_reduce on 2 x dgx-h100 (4 GPUs each), NCCL 2.30: out of place, in place
+#       size     time   algbw   busbw     time   algbw   busbw  algorithm    protocol  channels  what binds
+#        (B)     (us)  (GB/s)  (GB/s)     (us)  (GB/s)  (GB/s)
+           8      31.0    0.00    0.00     31.0    0.00    0.00  Tree         LL               1  latency
+     8388608     174.1   48.17   84.30    174.1   48.17   84.30  NVLSTree     Simple          16  copying (20% of it)
+# mean of busbw: 42.15 GB/s
+
+# us by each choice that NCCL may make; *: the tuner's, !: where another is faster
+#       size     Tree LL
+           8       31.0*
+"""
+
+
+def test_our_own_table_is_read_as_a_log(tmp_path: Path) -> None:
+    log = read_log(written(tmp_path, OWN))
+    assert (log.collective, log.ranks, log.version) == ("all_reduce", 8, Version(2, 30))
+    assert log.rows == (LogRow(8, 31.0, 31.0, 0.0, 0.0), LogRow(8388608, 174.1, 174.1, 84.30, 84.30))
+    assert log.warnings == ()
+    with pytest.raises(InputError, match=r"run.log:5: found 2 columns, expected at least 7: the row is cut"):
+        read_log(written(tmp_path, OWN[: OWN.index("   48.17")]))
+
+
 def test_what_the_caller_says_comes_first(tmp_path: Path) -> None:
     log = read_log(written(tmp_path, NEW), collective="reduce", ranks=4)
     assert (log.collective, log.ranks) == ("reduce", 4)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.plan_file import read_plan_file
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.planning import plan as planning
@@ -111,3 +112,11 @@ def test_lists_are_values_too() -> None:
     assert key.values == (["1Gbps", "2Gbps"], ["2Gbps", "1Gbps"])
     assert key.labels == ("1Gbps, 2Gbps", "2Gbps, 1Gbps")
     assert key.name == "rates"
+
+
+def test_another_workload_is_told_where_a_model_file_comes_from(request_of_a_plan: PlanRequest, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("MICRO\n1\na\t-1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1024 0\n", encoding="utf-8")
+    assert read_plan_file(text) is None
+    with pytest.raises(InputError, match=r"text\.txt: is no model file, .*'astra-ns3 generate workload config\.json"):
+        _ = replace(request_of_a_plan, model=text).base

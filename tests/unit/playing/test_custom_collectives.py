@@ -66,7 +66,7 @@ def test_a_collective_among_its_nodes_is_refused(tmp_path: Path) -> None:
     message = refused(system_with(tmp_path, [inner, other], []), InputError)
     assert message == (
         f"{tmp_path}/mine.0.et: node 3 'n3': is a collective, but these graphs are played as all_reduce themselves: "
-        "expected sends, receives and computations (and 1 more such nodes)"
+        "expected sends, receives and computations (and 1 more such node)"
     )
 
 

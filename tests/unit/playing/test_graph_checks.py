@@ -67,7 +67,7 @@ def test_a_circle_is_named_with_its_nodes() -> None:
     ranks = [[compute(1), compute(2, 1, 4), compute(3, 2), compute(4, 3), compute(5, 4)], [compute(1, 1)]]
     assert problem(ProgramsDeadlock, ranks) == (
         "file 0: node 2 'n2' waits for node 4 'n4' waits for node 3 'n3' waits for node 2: 4 of 5 nodes would never "
-        "run (and 1 more files with circles)"
+        "run (and 1 more file with circles)"
     )
 
 
@@ -81,7 +81,7 @@ def test_a_long_circle_is_cut_short() -> None:
 
 def test_a_number_that_stands_there_twice_is_named() -> None:
     message = problem(InputError, [[compute(1), compute(1), compute(1)]])
-    assert message == "file 0: node 1 'n1': another node of this file has the same number (and 1 more such nodes)"
+    assert message == "file 0: node 1 'n1': another node of this file has the same number (and 1 more such node)"
 
 
 def test_missing_parents_are_one_warning() -> None:
@@ -112,7 +112,7 @@ def test_the_first_collective_that_differs_is_named_on_both_sides(other: list[Gr
     message = problem(ProgramMismatch, [[collective(7), collective(8, 16)], other, other])
     assert message.startswith("file 0: node 8 'n8': collective 2 of all NPUs is all_reduce of 16 bytes")
     assert words in message
-    assert "(node 2 'n2') (and 1 more NPUs that differ" in message
+    assert "(node 2 'n2') (and 1 more NPU that differs " in message
 
 
 def test_a_member_with_fewer_collectives_is_named() -> None:
@@ -202,7 +202,7 @@ def test_a_communicator_that_does_not_fit_is_named(groups: dict[str, tuple[int, 
         (
             [[receive(1, 1), receive(2, 1)], []],
             "file 0: node 1 'n1': waits for NPU 1 to send a message with tag 0 that file 1 never sends "
-            "(and 1 more messages with one end)",
+            "(and 1 more message with one end)",
         ),
         (
             [[send(1, 1, bytes_=4), send(2, 1, bytes_=5)], [receive(1, 0, bytes_=5), receive(2, 0, bytes_=6)]],
@@ -250,7 +250,7 @@ def test_a_rank_that_receives_is_not_played_by_all() -> None:
         check_graphs(graphs, messages=False, players=4)
     assert str(caught.value) == (
         "file 0: node 2 'n2': waits for a message of NPU 1, and is played by all 4 NPUs, to which that one doesn't "
-        "send (and 1 more receives); name the traces of all ranks by their prefix"
+        "send (and 1 more receive); name the traces of all ranks by their prefix"
     )
     check_graphs(graphs, messages=False, players=1)
     check_graphs(Graphs([[send(1, 1)]]), messages=False, players=4)

@@ -19,7 +19,7 @@ import astra_ns3
 from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import EventDocument, RunDocument
 from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines, other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
@@ -129,10 +129,28 @@ def test_numbers_in_force_have_their_unit_at_the_value_and_not_in_the_name() -> 
     assert ["in_force.tcp.sack", "on", "off"] in lines
 
 
+def test_what_files_say_stands_before_what_was_in_force_and_defaults_are_counted() -> None:
+    plain = played().metadata
+
+    def run(**control: str | int | None) -> _Told:
+        document: RunDocument = {**plain, "in_force": {"roce": {"control": control["kind"]}}}
+        document["network"] = {**plain["network"], "control": control}
+        return _Told(document)
+
+    comparison = astra_ns3.compare(run(kind="dcqcn", g=None, clamp=None, rate=5), run(kind="hpcc", eta=None, rate=7))
+    first = ["network.control.kind", "network.control.rate", "in_force.roce.control"]
+    keys = [setting.key for setting in comparison.settings]
+    assert keys == [*first, "network.control.g", "network.control.clamp", "network.control.eta"]
+    lines = [line.split() for line in comparison.text().splitlines()]
+    assert [line[0] for line in lines[4:7]] == first
+    assert lines[7] == ["and", "3", "keys", "of", "one", "run", "alone,", "at", "the", "default"]
+
+
 class _Told:
     """A run whose run.json is another one."""
 
     folder = None
+    events: tuple[EventDocument, ...] = ()
 
     def __init__(self, metadata: RunDocument) -> None:
         self.metadata, self._run = metadata, played()

@@ -106,14 +106,36 @@ def test_links_that_words_can_t_tell_apart_are_one_with_their_count() -> None:
     assert [each["collective"] for each in json.loads(json.dumps(found.document()))["communications"]] == [7, 3, 5]
 
 
+def test_links_of_layers_that_are_alike_are_one_line_with_their_count_and_sum() -> None:
+    """The tenth layer takes more than twice as long as each other one, so it stays by itself."""
+    times = {f"layer {number}": 60 if number == 10 else 20 for number in range(1, 81)}
+    communications = tuple(
+        Communication(number, f"{layer} forward ALLREDUCE ring2", ps, 3, {"turn_ps": ps}, layer)
+        for number, (layer, ps) in enumerate(times.items())
+    )
+    found = Explanation("run x", 5000, 0, 0, (Segment(MESSAGE, 0, 0, 5000),), communications=communications)
+    lines = [" ".join(line.split()) for line in found.text().splitlines()]
+    assert [line for line in lines if line.startswith("messages of")] == [
+        "messages of layer 1-80 forward ALLREDUCE ring2 (79 of them) 1.58 ns 31.6%",
+        "messages of layer 10 forward ALLREDUCE ring2 60 ps 1.2%",
+    ]
+    assert len(json.loads(json.dumps(found.document()))["communications"]) == 80
+
+
 def test_an_explanation_without_a_chain_has_eight_layers_and_all_others() -> None:
     """1 + 2 of the nine layers' picoseconds are left, and nothing that exposed nothing is told."""
-    exposed = tuple((f"layer {number}", number) for number in range(11))
+    exposed = tuple((f"layer {'abcdefghijk'[number]}", number) for number in range(11))
     lines = Explanation("run x", 60, 5, 55, exposed=exposed).text().split("\n\n")[1].splitlines()
     assert [" ".join(line.split()) for line in lines[1:]] == [
-        *(f"layer {number} {number} ps" for number in range(10, 2, -1)),
+        *(f"layer {'abcdefghijk'[number]} {number} ps" for number in range(10, 2, -1)),
         "2 others 3 ps",
     ]
+
+
+def test_an_explanation_without_a_chain_has_one_line_for_layers_that_are_alike() -> None:
+    exposed = (("embedding", 7), *((f"layer {number}", 5) for number in range(80)))
+    lines = Explanation("run x", 410, 3, 407, exposed=exposed).text().split("\n\n")[1].splitlines()
+    assert [" ".join(line.split()) for line in lines[1:]] == ["layer 0-79 (80 layers) 400 ps", "embedding 7 ps"]
 
 
 def slow(phase: int, start_ps: int) -> Message:

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 from support.documents.pictures import bars, check_page, picture, words_of
+from support.fake_backend import FakeBackend
 from support.recorded_tables import (
     US,
     full_folder,
     run_folder,
     write_messages,
+    write_pairs,
 )
-from support.small_run import small_run, small_system
+from support.small_run import NPUS, small_run, small_system
 
 import astra_ns3
 from astra_ns3.errors import InputError
@@ -25,6 +27,7 @@ from astra_ns3.report.pictures.kind import width_of
 from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.ports import levels, rates_bps
 from astra_ns3.report.tables import names_of
+from astra_ns3.scenario.tenant import Tenant
 
 NAMES = [kind.name for kind in IN_FILES]
 GBPS = 10**9
@@ -108,6 +111,63 @@ def test_other_runs_stand_beside(kind: str, folder: Path, tmp_path: Path) -> Non
     assert any("second" in word for word in words_of(figure))
     with pytest.raises(InputError, match="shows one run; none can stand beside it"):
         picture(folder, "layers", beside=[astra_ns3.Result.load(other)])
+
+
+def test_slowdowns_of_one_size_are_bars_by_percentile_and_run(folder: Path, tmp_path: Path) -> None:
+    """Alone a message takes 1 us; the median of 2, 3, 3 and 7 us is 3, their 95th and 99th percentile 7."""
+    other = run_folder(tmp_path / "other", run_name="second")
+    write_messages(other, [(0, 1, 0, 20 * US)], ideal_ps=US)
+    figure = picture(folder, "slowdown", beside=[astra_ns3.Result.load(other)])
+    check_page(figure)
+    assert bars(figure)[:, 3].tolist() == [3, 7, 7, 20, 20, 20]
+    assert figure.axes[0].get_xlabel() == "percentile of messages of 1 KB"
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["p50", "p95", "p99"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["small", "second"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "select", "title"),
+    [
+        ("queues", (), "small (out): queues and pauses of 3 ports"),
+        ("queues", "host0", "small (out): queues and pauses of port host0 to switch0"),
+        ("queues", "switch0", "small (out): queues and pauses of port switch0:1 to host1"),
+        ("rates", "0-1", "small (out): rates and windows from NPU 0 to NPU 1"),
+    ],
+)
+def test_a_title_names_the_run_the_quantity_and_the_place(kind: str, select: str, title: str, folder: Path) -> None:
+    assert " ".join(picture(folder, kind, select=select).get_suptitle().split()) == title
+
+
+@pytest.mark.parametrize(
+    ("ends", "where"),
+    [
+        ([(3, 1), (5, 1)], "from 2 NPUs to NPU 1"),
+        ([(3, 1), (3, 2), (3, 4)], "from NPU 3 to 3 NPUs"),
+        ([(3, 1), (1, 3)], "of 2 pairs of NPUs"),
+    ],
+)
+def test_a_title_names_ends_that_pairs_have_in_common(ends: list[tuple[int, int]], where: str, tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    write_pairs(path, "queue_pairs", [(US, source, to, "rate_bps", 10**9) for source, to in ends])
+    assert picture(path, "rates").get_suptitle().endswith(f": rates {where}")
+
+
+def test_a_job_of_a_scenario_is_named(tmp_path: Path) -> None:
+    """Jobs of one workload in two scenarios: the jobs' names, or where those are alike their folders'."""
+    small = small_run()
+    for name in ("dcqcn", "hpcc"):
+        jobs = [Tenant(job, npus, small["workload"], small["system"]) for job, npus in (("a", [0, 1]), ("b", [2, 3]))]
+        backend = FakeBackend(NPUS)
+        astra_ns3.run_scenario(network=small["network"], tenants=jobs, backend=backend, output=tmp_path / name)
+    first, second = (astra_ns3.ScenarioResult.load(tmp_path / name).tenants for name in ("dcqcn", "hpcc"))
+    labels = [text.get_text() for text in first["a"].plot.exposed(beside=[first["b"]]).axes[0].get_yticklabels()]
+    assert labels == ["a", "b"]
+    assert names_of([first["a"], second["a"]]) == ["dcqcn/job-a", "hpcc/job-a"]
+    alone = first["a"].plot.exposed()
+    assert alone.get_suptitle() == "a (dcqcn/job-a): exposed"
+    assert [text.get_text() for text in alone.axes[0].get_yticklabels()] == ["mean of a"]
+    first["a"].metadata["run_name"] = "mine"  # as --run-name has it
+    assert names_of([first["a"], first["b"]]) == ["mine/a", "b"]
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:

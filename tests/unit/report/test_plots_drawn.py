@@ -287,6 +287,25 @@ def test_the_timeline_says_what_its_colours_are(copy: Path) -> None:
     assert [word for word in words_of(picture(copy, "timeline")) if word.startswith("messages (at most ")]
 
 
+def test_short_waits_are_drawn_and_stay_within_the_run(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A computation of 699.9 us of 700 us, and waits of 1 ns in it and at the end."""
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps({**document, "finish_ps": 700 * US}), encoding="utf-8")
+    starts, lengths = [0, 100 * US, 700 * US - 1000], [100 * US, 1000, 1000]
+    ends = [start + length for start, length in zip(starts, lengths, strict=True)]
+    kinds = {"kind": ["compute", "wait", "wait"], "layer": ["a"] * 3}
+    write_table(copy, "operations", npu=[0] * 3, start_ps=starts, end_ps=ends, **kinds)
+    _, waits, *_ = picture(copy, "timeline", select="0").axes[0].collections
+    spans = [path.get_extents() for path in waits.get_paths()]
+    assert [(span.x0, span.x1) for span in spans] == [pytest.approx((100, 101)), pytest.approx((699, 700))]
+    monkeypatch.setattr("astra_ns3.report.pictures.timeline.MOST_BARS", 2)  # of 350 us each
+    _, stairs, *_ = [
+        each for each in picture(copy, "timeline", select="0").axes[0].patches if isinstance(each, StepPatch)
+    ]
+    values, _, baseline = stairs.get_data()
+    assert (values - np.asarray(baseline)).tolist() == pytest.approx([0.09, 0.09])
+
+
 def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

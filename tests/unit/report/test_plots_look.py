@@ -22,9 +22,12 @@ from support.recorded_tables import (
 )
 from support.small_run import small_network
 
+import astra_ns3
 from astra_ns3.report.figures import curves, style, with_matplotlib
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
+from astra_ns3.report.pictures import accounts
 from astra_ns3.report.pictures.kinds import IN_FILES
+from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.pictures.utilisation import apart
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -88,6 +91,24 @@ def test_fifty_layers_with_long_names_stay_on_the_page_and_apart(kind: str, tmp_
     check_page(figure)
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert len(set(names)) == len(names)
+
+
+def test_layers_that_are_alike_have_one_bar_in_a_file_and_on_a_page(tmp_path: Path) -> None:
+    """Messages of 79 layers take 5 us each, those of one layer 40 us."""
+    rows = "".join(f"layer_{place} -1 300 NONE 0 200 NONE 0 100 ALLREDUCE 4000 50\n" for place in range(80))
+    path = run_folder(tmp_path, workload=parse_workload(f"DATA\n80\n{rows}", "eighty"), record=["layers"])
+    result = astra_ns3.Result.load(path)
+    slow = {int(row["collective"]): row["layer"] == "layer_7" for row in result.rows("collectives.csv")}
+    write_accounts(path, [(number, 0, {"turn_ps": (40 if is_slow else 5) * US}) for number, is_slow in slow.items()])
+    figure = picture(path, "accounts")
+    check_page(figure)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names[2:] == ["layer_0-79 (79), weight grad.", "layer_7, weight grad."]
+    assert words_of(figure).count("5 us") == 1
+    section = accounts.KIND.section
+    assert section is not None
+    (panel,) = section.make([Shown(result, "run", 0)], 400).panels
+    assert panel.y.names == ["layer_0-79 (79) weight gradient ALLREDU…", "layer_7 weight gradient ALLREDUCE"]
 
 
 def test_levels_of_few_ports_beside_levels_of_many_have_names_apart(tmp_path: Path) -> None:

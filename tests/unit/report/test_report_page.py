@@ -363,7 +363,7 @@ def test_a_large_run_is_made_coarser_says_so_and_stays_small(tmp_path: Path) -> 
     assert len(text.encode()) < MOST_DATA_BYTES + 20_000
     assert len(page._plotly().encode()) < 5_000_000 - 20_000
     words = " ".join(Text(text).words)
-    assert "every 2th of 400,000 messages" in words
+    assert "every 2nd of 400,000 messages" in words
     assert "busiest ports of 2000" in words
     found = slowest_messages(run)
     assert found is not None

@@ -10,6 +10,7 @@ import pytest
 from support.small_run import small_run
 
 from astra_ns3 import run
+from astra_ns3.network.run_document import EventDocument
 from astra_ns3.report.explanation.explain import nccl_chose_by_lines
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, MESSAGE, SIGNAL, Segment
@@ -172,6 +173,7 @@ class _Chosen:
     def __init__(self, server: str | None = None) -> None:
         self.metadata: Any = {"system": {"nccl": None if server is None else {"server": server}}}
         self.folder = None
+        self.events: tuple[EventDocument, ...] = ()
 
     def rows(self, name: str) -> list[dict[str, str]]:
         assert name == "collectives.csv"

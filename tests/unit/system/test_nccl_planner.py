@@ -25,7 +25,7 @@ from astra_ns3.scenario.scenario import Tenancy, tenancy_of
 from astra_ns3.system.channels import groups_of
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.nccl_planner import NcclPlanner
+from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.system.phases import Phase
 
 KINDS = (

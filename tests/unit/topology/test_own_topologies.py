@@ -170,7 +170,7 @@ def test_what_is_wrong_in_the_file_is_told(keys: dict[str, Any], message: str, m
         ("return star(buffer=-5)", r"mine\.py:\d+: (f|star) failed: ValidationError|switch_buffer_bytes is -5"),
         ("return star(switch_configs=(3,))", r"mine\.py:f: switch_configs have an int, expected SwitchConfig"),
         ("return star(switch_names=('a', 'b'))", r"mine\.py:f: switch_names has 2 entries, expected 1 or none"),
-        ("return star(host_boxes=(1,))", r"mine\.py:f: host_boxes has 1 entries, expected 4 or none"),
+        ("return star(host_boxes=(1,))", r"mine\.py:f: host_boxes has 1 entry, expected 4 or none"),
         ("return star(local=3)", r"mine\.py:f: local is an int, expected a LinkConfig"),
         ("return star(nic_buffer_bytes=0)", r"mine\.py:f: nic_buffer_bytes is 0, expected a whole number from 1"),
         ("return star(links=tuple([Link(0, 4, 9, 9, kind=3)]))", r"mine\.py:f: link 0: kind is 3, expected a word"),

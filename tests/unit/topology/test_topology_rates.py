@@ -121,9 +121,10 @@ def test_dimensions_of_astra_sim_have_rates_of_their_own(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("rates", [["10Gbps"], ["10Gbps"] * 4])
 def test_a_rate_for_each_dimension_is_needed(tmp_path: Path, rates: list[str]) -> None:
-    with pytest.raises(InputError, match=r"key 'topology.*rates': has \d entries, expected 2: one for each axis"):
+    found = r"key 'topology.*rates': has (1 entry|4 entries), expected "
+    with pytest.raises(InputError, match=f"{found}2: one for each axis"):
         topology(kind="mesh", shape=[2, 2], link=LINK, switch=SWITCH, rates=rates)
-    with pytest.raises(InputError, match=r"key 'topology.*rates': has \d entries, expected 3: one a dimension"):
+    with pytest.raises(InputError, match=f"{found}3: one a dimension"):
         topology(kind="file", path=str(grid_file(tmp_path)), switch=SWITCH, rates=rates)
 
 

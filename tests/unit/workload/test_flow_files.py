@@ -97,7 +97,7 @@ def test_hpccs_seconds_are_exact_to_the_picosecond(tmp_path: Path) -> None:
 def test_hpccs_lines_beyond_the_count_are_left_out_with_a_warning(tmp_path: Path) -> None:
     flows = flows_of(tmp_path, "1\n0 1 3 100 5 0.0\n1 0 3 100 5 0.0\n")
     assert len(flows) == 1
-    assert "1 line more than the 1 flows" in flows.warnings[0]
+    assert "1 line more than the 1 flow" in flows.warnings[0]
 
 
 def test_starts_finer_than_a_picosecond_are_rounded_with_a_warning(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_messages_share_the_connection_of_their_id_and_start_in_microseconds(tmp
         ("source,destination,bytes,start,after\n0,1,1,0,x\n", "FILE:2: after is 'x'"),
         ("source,destination,bytes,start,after\n0,1,1,0,5\n", "FILE:2: flow 0 waits for flow 5"),
         ("source,destination,bytes\n", "FILE: has no flows"),
-        ("2\n0 1 3 100 5 0.0\n", "FILE:2: ends after 1 flows, the first line says 2"),
+        ("2\n0 1 3 100 5 0.0\n", "FILE:2: ends after 1 flow, the first line says 2"),
         ("1\n0 1 3 100 5\n", "FILE:2: found 5 words, expected 6"),
         ("1\n0 1 3 100 5 soon\n", "FILE:2: start is 'soon'"),
         ("1\n0 1 3 100 5 2e9000\n", "FILE:2: start is '2e9000'"),

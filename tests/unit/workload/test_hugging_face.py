@@ -242,6 +242,24 @@ def test_what_a_model_file_cannot_say_is_named(tmp_path: Path, change: Config, s
     assert "hidden_act" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("config", "key", "found", "nearest"),
+    [
+        (LLAMA, "hidden_act", "silo", "silu"),
+        (LLAMA, "hidden_act", 1, None),
+        (PUBLISHED["GPT-2"][0], "activation_function", "gelu_neww", "gelu_new"),
+    ],
+)
+def test_an_unknown_activation_is_refused(
+    tmp_path: Path, config: Config, key: str, found: str | int, nearest: str | None
+) -> None:
+    path = written(tmp_path, {**config, key: found})
+    with pytest.raises(InputError) as raised:
+        read_as_model(path)
+    assert str(raised.value).startswith(f"{path}: key '{key}': found {found!r}, expected one of gelu, ")
+    assert str(raised.value).endswith("xielu" if nearest is None else f"; did you mean '{nearest}'?")
+
+
 def test_what_is_left_out_without_changing_parameters_is_told(tmp_path: Path) -> None:
     read = read_as_model(written(tmp_path, DEEPSEEK_V3))
     assert read is not None

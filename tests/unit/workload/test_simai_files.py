@@ -152,7 +152,7 @@ def test_all_unknown_words_are_told_at_once() -> None:
     ("text", "message"),
     [
         (f"{HEADER}\n839\n{ROW}\n{ROW}", r"w:2: says 839 rows, found 2"),
-        (f"{HEADER}\n1\n{ROW}\n{ROW}", r"w:2: says 1 rows, found 2"),
+        (f"{HEADER}\n1\n{ROW}\n{ROW}", r"w:2: says 1 row, found 2"),
         (f"{HEADER}\n1\n{ROW} 5", r"w:3: found 13 columns, expected 12"),
         (f"{HEADER}\n", r"w:2: the number of rows is missing"),
         (f"{HEADER}\n1 2\n{ROW}", r"w:2: found 2 words"),

@@ -188,3 +188,9 @@ FAMILIES: Mapping[str, Callable[[Keys], JsonObject]] = {
     "bert": _bert,
 }
 """By ``model_type``."""
+ACTIVATIONS = (
+    *("gelu", "gelu_10", "gelu_accurate", "gelu_fast", "gelu_new", "gelu_python", "gelu_python_tanh"),
+    *("gelu_pytorch_tanh", "laplace", "leaky_relu", "linear", "mish", "prelu", "quick_gelu", "relu", "relu2"),
+    *("relu6", "sigmoid", "silu", "swish", "tanh", "xielu"),
+)
+"""Names in transformers' ``ACT2CLS``. A family's network is gated or not, whichever of them it has."""

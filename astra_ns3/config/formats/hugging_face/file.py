@@ -12,7 +12,7 @@ from typing import NamedTuple
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.config.formats.hugging_face.families import FAMILIES
+from astra_ns3.config.formats.hugging_face.families import ACTIVATIONS, FAMILIES
 from astra_ns3.config.formats.hugging_face.keys import Keys
 from astra_ns3.errors import InputError, Where, nearest, of_type, wrong
 
@@ -63,6 +63,7 @@ def _imported(keys: Keys) -> Imported:
     if family not in FAMILIES:
         words = f"found {shown(family)}, which isn't read yet; allowed: {', '.join(FAMILIES)}"
         raise keys.error("model_type", f"{words}{nearest(family, FAMILIES)}")
+    keys.check_word("activation_function" if family == "gpt2" else "hidden_act", ACTIVATIONS)
     shape = FAMILIES[family](keys)
     positions = keys.count("n_positions" if family == "gpt2" else "max_position_embeddings", USUAL_SEQUENCE)
     training: dict[str, Json] = {"sequence": min(USUAL_SEQUENCE, positions)}

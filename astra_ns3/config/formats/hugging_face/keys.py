@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
@@ -42,6 +42,13 @@ class Keys:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
             raise self.error(key, f"found {shown(value)}, expected a number from 0 to 1")
         return float(value)
+
+    def check_word(self, key: str, allowed: Collection[str]) -> None:
+        """Raise InputError, with the nearest, for a word that is none of the allowed ones; the key may be absent."""
+        found = self.data.get(key)
+        if found is not None and found not in allowed:
+            expected = f"{', '.join(allowed)}{nearest(str(found), allowed)}"
+            raise self.error(key, f"found {shown(found)}, expected one of {expected}")
 
     def error(self, key: str, words: str) -> InputError:
         """An error about a key."""

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import IO
 
 from astra_ns3.errors import failing, wrong
+from astra_ns3.units import counted
 from astra_ns3.workload.files.chakra.files import SUFFIXES, rank_files
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
 
@@ -27,7 +28,7 @@ def check_target(prefix: str, suffix: str, ranks: int | None, *, groups: bool) -
     if ranks is not None and not groups and beside.exists():
         strange.append(str(beside))
     if strange:
-        more = f" (and {len(strange) - 1} more such files)" if len(strange) > 1 else ""
+        more = f" (and {counted(len(strange) - 1, 'more such file')})" if len(strange) > 1 else ""
         raise wrong(
             f"stands there already, and would be taken for a part of what is written to {prefix}{more}; "
             "remove it, or write to another name",

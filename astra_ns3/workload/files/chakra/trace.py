@@ -14,7 +14,7 @@ from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError, failing, refuse, wrong
 from astra_ns3.frozen import dataclass, field, replace
-from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.units import LARGEST_INTEGER, counted
 from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
 from astra_ns3.workload.files.chakra.callers import Callers, find_callers, is_of_pytorch
@@ -125,7 +125,11 @@ def _groups(first: str, groups: str | os.PathLike[str] | None) -> Groups:
 def _about_json(paths: Iterable[str]) -> list[str]:
     """The first warning of files in JSON, and how many more there are."""
     found = [line for path in paths if _JSON.match(_head(path)) for line in json_warnings(path)]
-    return [found[0] + (f" (and such keys in {len(found) - 1} more files)" if len(found) > 1 else "")] if found else []
+    return (
+        [found[0] + (f" (and such keys in {counted(len(found) - 1, 'more file')})" if len(found) > 1 else "")]
+        if found
+        else []
+    )
 
 
 def _callers(path: str) -> Callers:

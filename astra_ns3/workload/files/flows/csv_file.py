@@ -12,7 +12,7 @@ import re
 
 from astra_ns3.config.flow_list import MOST_FLOWS, FlowList, gates_of_parents
 from astra_ns3.errors import InputError, Where, nearest, refuse, wrong
-from astra_ns3.units import parse_bytes, parse_time_ps
+from astra_ns3.units import counted, parse_bytes, parse_time_ps
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, whole_number
 
 FORMAT = "flows CSV"
@@ -46,7 +46,7 @@ def read(path: str) -> FlowList:
         cells = line.rstrip("\n").split(",") if '"' not in line else next(csv.reader([line]))
         try:
             if len(cells) != width:
-                raise ValueError(f"found {len(cells)} columns, expected {width}: {', '.join(column_of)}")
+                raise ValueError(f"found {counted(len(cells), 'column')}, expected {width}: {', '.join(column_of)}")
             _append(columns, after, number, [cell.strip() for cell in cells], column_of)
         except (ValueError, InputError) as error:
             columns.complain(number, str(error))

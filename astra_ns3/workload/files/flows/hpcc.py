@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import Where, refuse
+from astra_ns3.units import counted
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds_of_seconds, whole_number
 
 FORMAT = "HPCC flow.txt"
@@ -45,14 +46,18 @@ def read(path: str) -> FlowList:
         except ValueError as error:
             columns.complain(number, str(error))
     columns.check()
-    refuse(len(columns) < count, f"ends after {len(columns)} flows, the first line says {count}", Where(path, number))
+    refuse(
+        len(columns) < count,
+        f"ends after {counted(len(columns), 'flow')}, the first line says {count}",
+        Where(path, number),
+    )
     return columns.finish(FORMAT, warnings=tuple(_warnings(path, count, extra, groups, rounded=rounded)))
 
 
 def _append(columns: FlowColumns, groups: set[int], number: int, words: list[str]) -> bool:
     """Take a line; whether its start was rounded. Raises ValueError in words."""
     if len(words) != len(_COLUMNS):
-        raise ValueError(f"found {len(words)} words, expected {len(_COLUMNS)}: {', '.join(_COLUMNS)} (s)")
+        raise ValueError(f"found {counted(len(words), 'word')}, expected {len(_COLUMNS)}: {', '.join(_COLUMNS)} (s)")
     source, destination, group, _, size = (
         whole_number(word, what) for word, what in zip(words[:5], _COLUMNS, strict=False)
     )
@@ -66,7 +71,9 @@ def _warnings(path: str, count: int, extra: int, groups: set[int], *, rounded: b
     found = []
     if extra:
         lines, left = ("line", "it is") if extra == 1 else ("lines", "they are")
-        found.append(f"{path}: has {extra} {lines} more than the {count} flows its first line says; {left} left out")
+        found.append(
+            f"{path}: has {extra} {lines} more than the {counted(count, 'flow')} its first line says; {left} left out"
+        )
     if len(groups) > 1:
         named = ", ".join(map(str, sorted(groups)[:8]))
         found.append(f"{path}: has flows of priority groups {named}; all take the transport's priority")

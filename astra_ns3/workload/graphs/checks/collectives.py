@@ -78,11 +78,15 @@ class CollectiveCheck:
         """Raise InputError for communicators that don't fit, ProgramMismatch where members differ."""
         self._end()
         for texts in self._wrong.values():
-            raise wrong(texts[0] + and_more(len(texts), "such collectives"))
+            raise wrong(texts[0] + and_more(len(texts), "such collective"))
         for group in self._seen:
             self._check_members(group)
         if self._different:
-            more = and_more(len(self._different), "NPUs that differ from the first of their communicator")
+            more = and_more(
+                len(self._different),
+                "NPU that differs from the first of its communicator",
+                "NPUs that differ from the first of their communicator",
+            )
             raise ProgramMismatch(self._difference(*self._different[0]) + more)
 
     def _check_members(self, group: str) -> None:
@@ -99,7 +103,8 @@ class CollectiveCheck:
             node = self._list(first, group)[0]
             raise ProgramMismatch(
                 f"{location(self._workload, first, node)}: is a collective of {_group(group)}, but "
-                f"{self._workload.file_of(idle[0])} has none of it{and_more(len(idle), 'of its members')}"
+                f"{self._workload.file_of(idle[0])} has none of it"
+                f"{and_more(len(idle), 'of its members', 'of its members')}"
             )
 
     def _list(self, npu: int, group: str) -> list[GraphNode]:

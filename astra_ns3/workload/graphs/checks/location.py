@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
+from astra_ns3.units import counted
 
 
 def named(node: GraphNode) -> str:
@@ -15,9 +16,9 @@ def location(workload: GraphWorkload, npu: int, node: GraphNode) -> str:
     return f"{workload.file_of(npu)}: {named(node)}"
 
 
-def and_more(count: int, what: str) -> str:
+def and_more(count: int, one: str, many: str = "") -> str:
     """``" (and 3 more NODES)"`` if there are more than the one that was named."""
-    return f" (and {count - 1} more {what})" if count > 1 else ""
+    return f" (and {counted(count - 1, f'more {one}', many and f'more {many}')})" if count > 1 else ""
 
 
 def only_npus(npus: int) -> str:

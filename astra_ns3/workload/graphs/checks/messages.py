@@ -67,9 +67,9 @@ class MessageCheck:
     def raise_problems(self) -> None:
         """Raise InputError for messages to nobody or without a size, ProgramMismatch for those with one end."""
         if self._nowhere:
-            raise wrong(self._nowhere[0] + and_more(len(self._nowhere), "such nodes"))
+            raise wrong(self._nowhere[0] + and_more(len(self._nowhere), "such node"))
         if self._unsized:
-            raise wrong(f"is sent without a size{and_more(len(self._unsized), 'such nodes')}", self._unsized[0])
+            raise wrong(f"is sent without a size{and_more(len(self._unsized), 'such node')}", self._unsized[0])
         if self._ends & _MASK:
             raise ProgramMismatch(self._unmatched())
         if self._all_sized and self._sizes & _MASK:
@@ -92,7 +92,7 @@ class MessageCheck:
                 other = "receives" if sends else "sends"
                 return (
                     f"{location(self._workload, npu, node)}: {does} a message with tag {key.tag} that {peer} never "
-                    f"{other}{and_more(alone, 'messages with one end')}"
+                    f"{other}{and_more(alone, 'message with one end', 'messages with one end')}"
                 )
         return f"{self._workload.source}: what is sent and what is received differ"
 
@@ -111,7 +111,7 @@ class MessageCheck:
         return (
             f"{location(self._workload, npu, node)}: sends NPU {key.destination} {node.bytes} bytes with tag {key.tag}"
             f", but {self._workload.file_of(key.destination)} receives {other.bytes} ({named(other)})"
-            f"{and_more(count, 'messages whose ends differ')}"
+            f"{and_more(count, 'message whose ends differ', 'messages whose ends differ')}"
         )
 
     @staticmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
 from astra_ns3.errors import ProgramsDeadlock, wrong
+from astra_ns3.units import counted
 from astra_ns3.workload.graphs.checks.location import and_more, location
 
 _MOST_SHOWN = 6
@@ -58,10 +59,10 @@ class OrderCheck:
     def raise_problems(self) -> None:
         """Raise InputError for a node that stands there twice, ProgramsDeadlock for nodes that wait in a circle."""
         if self._twice:
-            more = and_more(len(self._twice), "such nodes")
+            more = and_more(len(self._twice), "such node")
             raise wrong(f"another node of this file has the same number{more}", self._twice[0])
         if self._circles:
-            more = and_more(len(self._circles), "files with circles")
+            more = and_more(len(self._circles), "file with circles", "files with circles")
             raise ProgramsDeadlock(self._circles[0] + more)
 
     def warnings(self) -> list[str]:
@@ -69,7 +70,9 @@ class OrderCheck:
         found = []
         if self._missing:
             count = self._missing_count
-            more = f" (and {count - 1} more such parents, in {len(self._missing)} files)" if count > 1 else ""
+            more = (
+                f" (and {counted(count - 1, 'more such parent')}, in {len(self._missing)} files)" if count > 1 else ""
+            )
             found.append(f"{self._missing[0]}, which isn't in the file and counts as done{more}")
         if self._empty:
             files = "1 file has" if len(self._empty) == 1 else f"{len(self._empty)} files have"

@@ -31,5 +31,5 @@ class SharedReceives:
         refuse(
             bool(self._count),
             f"{self._first}, and is played by all {self._players} NPUs, to which that one doesn't send"
-            f"{and_more(self._count, 'receives')}; name the traces of all ranks by their prefix",
+            f"{and_more(self._count, 'receive')}; name the traces of all ranks by their prefix",
         )

@@ -11,14 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from astra_ns3.collectives.channel_exchange import (
-    ExchangeCut,
-    Peers,
-    Round,
-    all_rounds,
-    channel_exchange,
-    channel_shift,
-)
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.in_network import channel_of_head
@@ -27,18 +19,16 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reduction import ReductionTrees
 from astra_ns3.config.nccl import NcclConfig
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.frozen import replace
 from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.chunks import chunk_steps, pat_trees
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
+from astra_ns3.nccl.constants import SLOTS
 from astra_ns3.nccl.copying import (
     BYTES_PER_US,
-    Messages,
     Stars,
     Work,
     work_of,
-    work_of_messages,
     work_of_pat,
     work_of_stars,
 )
@@ -50,33 +40,23 @@ from astra_ns3.nccl.orders import (
     spread_orders,
     tree_parents,
 )
-from astra_ns3.nccl.point_to_point import (
-    PointToPoint,
-    gates_of,
-    group_size,
-    p2p_of,
-    rounds_of,
-    turns_of_channels,
-)
 from astra_ns3.nccl.tuning import Choice, choose
-from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import Channel
 from astra_ns3.system.chunking import chunk_sizes
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.nccl_switches import Joined, NcclSwitches
+from astra_ns3.system.nccl.exchanges import Exchanges
+from astra_ns3.system.nccl.parts import Part, costs_of, named
+from astra_ns3.system.nccl.switches import Joined, NcclSwitches
 from astra_ns3.system.phases import Phase
-from astra_ns3.units import PS_PER_US
 
-_MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES, _MOST_SLICES_ALONE = 16, 64, 128, 64, 128
-"""Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
-trees, all batches of send/recv together, and a batch alone."""
-_MANY_CHUNKS, _TOGETHER, _SLICES_TOGETHER = 64, 4, 2
-"""A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%. A message of
-16 slices or more has one for two if there are several batches, for more would leave its sender too few places."""
+_MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS = 16, 64, 128
+"""Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself)
+and of trees."""
+_MANY_CHUNKS, _TOGETHER = 64, 4
+"""A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%."""
 _PIECES, _LEAST_PIECE = 64, 16 << 10
 """A head's part goes through a switch in so many pieces at least: a switch stores what it passes on, NVSwitches don't.
 Pieces have so many bytes at least."""
-_PER_MILLE = 1_000
 _BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
 _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
     CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,
@@ -84,37 +64,7 @@ _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
 }
 _STARS = ("NVLS", "NVLSTree")
 _COLLNET = ("CollNetDirect", "CollNetChain")
-_NAME = "nccl"
 _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
-
-
-@dataclass(frozen=True)
-class Part:
-    """The part of one channel, or of several that do the same: ``order`` of a ring, or a tree's ``parents``.
-
-    In a forest the heads of servers have no parents, until switches join them. ``head``: its number among its server's;
-    ``gpu``: the number of that GPU. ``root``: the rank that gets or has the data, if that isn't the tree's own root.
-    """
-
-    number: int
-    channels: int
-    bytes: int
-    order: tuple[int, ...]
-    parents: tuple[int, ...] = ()
-    head: int = 0
-    gpu: int = 0
-    root: int | None = None
-
-
-def named(algorithm: str, protocol: str, channels: int) -> str:
-    """Return the name of what NCCL plays, ``nccl Ring Simple x16``: 16 channels, of send/recv those of one peer."""
-    return f"{_NAME} {algorithm} {protocol} x{channels}"
-
-
-def of_name(name: str) -> tuple[str, str, int]:
-    """Return algorithm, protocol and channels of a name that :func:`named` made."""
-    _, algorithm, protocol, channels = name.split()
-    return algorithm, protocol, int(channels.removeprefix("x"))
 
 
 class NcclPlanner:
@@ -150,7 +100,7 @@ class NcclPlanner:
 
     def shift(self, bytes: int, dimensions: tuple[int, ...]) -> list[Phase]:
         """A message from each NPU to the next one, as nccl-tests' sendrecv."""
-        return list(self._plan(dimensions).shifts(bytes))
+        return list(self._plan(dimensions).exchanges.shifts(bytes))
 
     def _plan(self, dimensions: tuple[int, ...]) -> _GroupPlan:
         return _GroupPlan(self._config, self._grid.cosets(dimensions), dimensions, self._trees)
@@ -191,6 +141,11 @@ class _GroupPlan:
             nvls=bool(self._switches.in_servers),
         )
 
+    @cached_property
+    def exchanges(self) -> Exchanges:
+        """The messages between members."""
+        return Exchanges(self._config, self._communicator, self._places, self._dimensions, is_even=self._is_even)
+
     @property
     def communicator(self) -> Communicator:
         """The group as NCCL's decisions see it."""
@@ -199,14 +154,14 @@ class _GroupPlan:
     def phases(self, kind: CollectiveKind, bytes: int) -> list[Phase]:
         """The phases of all channels."""
         if kind is CollectiveKind.ALL_TO_ALL:
-            return list(self.exchanges(bytes))
+            return list(self.exchanges.all_to_all(bytes))
         choice = self.choice(kind, bytes)
         return [self._phase(kind, part, choice) for part in self._merged(list(self._parts(kind, bytes, choice)))]
 
     def name(self, kind: CollectiveKind, bytes: int) -> str:
         """Return what is played."""
         if kind is CollectiveKind.ALL_TO_ALL:
-            return _name_of(p2p_of(self._communicator, -(-bytes // len(self._group))))
+            return self.exchanges.name(bytes)
         choice = self.choice(kind, bytes)
         return named(choice.algorithm, choice.protocol, choice.channels)
 
@@ -336,7 +291,7 @@ class _GroupPlan:
             left = -(-part.bytes // ranks)
         elif kind is CollectiveKind.ALL_GATHER:
             left = part.bytes * ranks
-        costs = self._costs(part, work, choice.protocol)
+        costs = costs_of(self._config, part, work, choice.protocol)
         channel = Channel(part.order, costs, part.channels, joined.reducers, joined.beside)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
 
@@ -402,76 +357,6 @@ class _GroupPlan:
     def _chunks(part: Part, choice: Choice) -> int:
         return min(max(-(-part.bytes // (choice.chunk_bytes * part.channels)), 1), _MOST_CHUNKS)
 
-    def shifts(self, bytes: int) -> Iterator[Phase]:
-        """The phases of a message from each NPU to the next one; each channel of a peer is a phase."""
-        ranks, kind = len(self._group), CollectiveKind.POINT_TO_POINT
-        p2p = p2p_of(self._communicator, bytes)
-        # The last GPU of a server sends to the first of the next one, and what each receives comes in another round.
-        one_way = self._communicator.gpus_per_server > 1
-        for number, share in enumerate(chunk_sizes(bytes, p2p.parts)):
-            part = Part(number, 1, share, tuple(self._places))
-            schedule = channel_shift(ranks, self._exchange_cut(1, 1, share, p2p.chunk_bytes), self._gates)
-            channel = self._channel_of_messages(part, p2p, share, Messages(p2p.chunk_bytes, one_way=one_way))
-            yield Phase(self._dimensions, kind, _name_of(p2p), share, share, schedule, channel, queue=number)
-
-    def exchanges(self, bytes: int) -> Iterator[Phase]:
-        """The phases of an all-to-all: a channel carries a part of each message of its rounds.
-
-        The rounds that it plays at once share what its kernel copies.
-        """
-        ranks, kind = len(self._group), CollectiveKind.ALL_TO_ALL
-        p2p = p2p_of(self._communicator, -(-bytes // ranks))
-        part_bytes = -(-bytes // (ranks * p2p.parts))
-        told = 0  # parts of messages of a rank so far, by which bytes are shared without a rest
-        for part, turns in self._dealt(p2p):
-            inner, rounds = self._rounds
-            peers = Peers(ranks, tuple(rounds[turn] for turn in turns), inner, self._gates)
-            lanes = min(P2P_AT_ONCE, len(turns))
-            cut = self._exchange_cut(lanes, -(-len(turns) // lanes), part_bytes, p2p.chunk_bytes)
-            begin, told = told, told + len(turns) * part.channels
-            share = max(bytes * told // (ranks * p2p.parts) - bytes * begin // (ranks * p2p.parts), 1)
-            channel = self._channel_of_messages(part, p2p, part_bytes, Messages(p2p.chunk_bytes, 1 / lanes))
-            schedule = channel_exchange(peers, cut)
-            yield Phase(self._dimensions, kind, _name_of(p2p), share, share, schedule, channel, queue=part.number)
-
-    @cached_property
-    def _gates(self) -> tuple[int, ...]:
-        """NCCL's PXN, where members lie evenly on servers."""
-        return gates_of(self._communicator) if self._is_even else ()
-
-    @cached_property
-    def _rounds(self) -> tuple[int, tuple[Round, ...]]:
-        """The size of a group of ranks, and the rounds of an all-to-all; the first is of a rank with itself."""
-        if not self._is_even:
-            return 0, ((0, 0), *all_rounds(len(self._group)))
-        return group_size(self._communicator), rounds_of(self._communicator)
-
-    def _dealt(self, p2p: PointToPoint) -> Iterator[tuple[Part, tuple[int, ...]]]:
-        """Yield channels with the rounds they carry a part of; those of the same rounds as one, if they are merged."""
-        turns = range(1, len(self._rounds[1]))
-        dealt = turns_of_channels(self._communicator, p2p.parts, turns)
-        if not self._config.merges:
-            yield from ((Part(number, 1, 0, tuple(self._places)), rounds) for number, rounds in dealt.items())
-            return
-        for rounds, channels in Counter(dealt.values()).items():
-            first = next(number for number, of_it in dealt.items() if of_it == rounds)
-            yield Part(first, channels, 0, tuple(self._places)), rounds
-
-    @staticmethod
-    def _exchange_cut(lanes: int, batches: int, part_bytes: int, chunk_bytes: int) -> ExchangeCut:
-        most = _MOST_SLICES_ALONE if batches == 1 else max(_MOST_SLICES // batches, SLOTS)
-        slices = min(max(-(-part_bytes // chunk_bytes), 1), most)
-        return ExchangeCut(lanes, slices, SLOTS, _SLICES_TOGETHER if batches > 1 and slices >= 2 * SLOTS else 1)
-
-    def _channel_of_messages(self, part: Part, p2p: PointToPoint, part_bytes: int, messages: Messages) -> Channel:
-        """The channel of messages with parts of so many bytes. The last chunk is copied out of its slot at the end."""
-        who, chunk = self._communicator, max(min(part_bytes, p2p.chunk_bytes), 1)
-        of = replace(messages, chunk_bytes=chunk)
-        work = work_of_messages(self._config.built, p2p.protocol, who.gpus_per_server, who.servers, of)
-        copied_us = chunk * messages.kernels / work.near_gbytes_per_s / BYTES_PER_US
-        work = replace(work, start_us=work.start_us + copied_us)
-        return Channel(part.order, self._costs(part, work, p2p.protocol), part.channels)
-
     def _work(self, kind: CollectiveKind, part: Part, choice: Choice) -> Work:
         who, built = self._communicator, self._config.built
         if choice.algorithm == "PAT":
@@ -484,25 +369,6 @@ class _GroupPlan:
         ways = 2 if kind in _BOTH_WAYS else 1
         stars = Stars(len(nvls_heads(who)), chunk, ways, self._pieces(part, choice))
         return work_of_stars(built, choice.channels, who.servers, stars)
-
-    def _costs(self, part: Part, work: Work, protocol: str) -> ChannelCosts:
-        overhead_us = self._config.overhead_us(protocol)
-        return ChannelCosts(
-            servers=(),
-            start_ps=round(work.start_us * PS_PER_US),
-            near_ps=round(work.near_us * PS_PER_US),
-            far_ps=round((work.far_us + overhead_us) * PS_PER_US),
-            near_copy_bytes_per_us=round(work.near_gbytes_per_s * BYTES_PER_US * part.channels),
-            far_copy_bytes_per_us=round(work.far_gbytes_per_s * BYTES_PER_US * part.channels),
-            near_wire_per_mille=round(work.near_wire * _PER_MILLE),
-            far_wire_per_mille=round(work.far_wire / self._config.nic_efficiency * _PER_MILLE),
-            copies_as_it_comes=work.has_flags,
-            channel=part.number,
-        )
-
-
-def _name_of(p2p: PointToPoint) -> str:
-    return named("SendRecv", p2p.protocol, p2p.parts)
 
 
 def pattern(servers: Sequence[int]) -> tuple[int, ...]:

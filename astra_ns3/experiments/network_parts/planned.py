@@ -1,0 +1,145 @@
+"""The plan of a run's network, what is observed of it, and the checks that need no workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig, Observe
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import located, refuse
+from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
+from astra_ns3.experiments.forecasting.expected import ExpectedRun
+from astra_ns3.experiments.options import Options
+from astra_ns3.frozen import replace
+from astra_ns3.memory import require_memory
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.credit_lanes import check_detours, check_lanes
+from astra_ns3.network.graph_outline import port_outline
+from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
+from astra_ns3.scenario.controls import control_changes
+from astra_ns3.scenario.course import Course
+from astra_ns3.scenario.events import Event, check_switches, event_at
+from astra_ns3.topology.changes import switches_in_time
+from astra_ns3.topology.checks import check_topology, unequal_ways
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.ports import resolve_ports
+from astra_ns3.transport.check import check_transports
+from astra_ns3.transport.credits import check_credits
+from astra_ns3.transport.lossless import check_switch
+from astra_ns3.transport.network_outline import SwitchOutline
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
+
+RENDEZVOUS_BYTES = 8192
+"""Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
+
+
+def as_observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
+    """Return the network that is played, and warnings: a backend without packets can observe little."""
+    abilities = abilities_of(options.backend)
+    if abilities.packets or not isinstance(network, NetworkConfig):
+        return network, []
+    without = {key: value for key, value in Observe() if key not in abilities.fills and not key.endswith("interval_ps")}
+    found = network.observe.model_copy(update=without)
+    if found == network.observe:
+        return network, []
+    names = " and ".join(sorted(abilities.fills.intersection(Observe.model_fields)))
+    on = f"with the backend {options.backend}, but for {names}: it" if names else "on the analytical network, which"
+    words = f"key 'observe': without effect {on} has no connections, queues or packets"
+    return network.model_copy(update={"observe": found}), [words]
+
+
+def check_grid(network: AnyNetwork) -> None:
+    """Raise InputError if an analytical network, which has no graph to be refused, has too many NPUs."""
+    if isinstance(network, AnalyticalNetwork):
+        require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
+
+
+def check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
+    """Raise InputError if a message alone would take longer on an analytical network than 64 bits of picoseconds hold.
+
+    What adds up to as much is refused when the run gets there.
+    """
+    if not isinstance(network, AnalyticalNetwork):
+        return
+    fastest = max(network.bandwidths)
+    size = max((play.largest_bytes for play in expected.plays), default=0)
+    refuse(
+        size / fastest * PS_PER_NS > LARGEST_INTEGER,
+        f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "
+        "beyond which no simulated time goes; use less data, or a higher bandwidth",
+    )
+
+
+def planned_network(
+    network: AnyNetwork, options: Options, endpoint: EndpointModel, course: Course, priorities: frozenset[int]
+) -> tuple[AnyPlan, list[str]]:
+    """Return the plan of a network, and what to warn of. Raises InputError for what can't be played."""
+    course.check_heeded(options.backend_name, abilities_of(options.backend).heeds)
+    endpoint = course.endpoint(endpoint, network.npus)
+    if isinstance(network, AnalyticalNetwork):
+        refuse(
+            bool(abilities_of(options.backend).needs_packets),
+            "describes an analytical network, without packets; add --backend analytical, or name it in a network "
+            "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets",
+        )
+        return plan_network(network, endpoint), []
+    plan = plan_network(network, endpoint, course.changes if course else (), course.reaction)
+    graph = plan.graph
+    check_switches(course.given, graph)
+    check_detours(plan)
+    plan = replace(plan, controls=control_changes(course.given, plan))
+    refuse(
+        len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
+    )
+    _check_observed_ports(network.observe, graph)
+    weighted = network.topology.routing.weighted
+    abilities = abilities_of(options.backend)
+    if not abilities.packets:  # all that follows is of packets
+        ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and not weighted else []
+        words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
+        return plan, [
+            *ways,
+            *[words] * any(link.error_rate for link in graph.links),
+            *(_credits_unheeded(plan) if abilities.needs_packets else []),
+        ]
+    _check_memories(course.given, plan)
+    tables = None if weighted else plan.tables
+    wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
+    return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
+
+
+def _credits_unheeded(plan: NetworkPlan) -> list[str]:
+    """Return warnings of credits that limit packets and not flows; raises InputError as with packets."""
+    list(check_lanes(plan))  # flows never wait for each other in a circle
+    slow = check_credits(plan.transports.values(), plan.outline)
+    return [f"{words}; flows know nothing of that: their times are a lower bound" for words in slow]
+
+
+def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:
+    """Raise InputError, which names an event, for a switch that can't have the buffer or the pauses that it gets."""
+    graph = plan.graph
+    for time_ps, number, config in switches_in_time(graph, plan.changes):
+        ports = sorted(port_outline(graph.links[port.link]) for port in graph.ports[graph.hosts + number])
+        event = event_at(events, graph, number, time_ps)
+        with located("" if event is None else event.where):
+            check_switch(SwitchOutline(config, tuple(ports)), plan.transports.values())
+
+
+def _check_observed_ports(observe: Observe, graph: Graph) -> None:
+    """Raise InputError, which names the key, for a port that is to be observed and that the network hasn't."""
+    for key in ("queues", "utilisation", "pcap"):
+        for position, name in enumerate(getattr(observe, key)):
+            with located(f"key 'observe.{key}.{position}'"):
+                resolve_ports(graph, (name,))
+
+
+def endpoint_model(system: SystemConfig) -> EndpointModel:
+    """Return the delays of NPUs at both ends of a message, from the system file."""
+    return EndpointModel(
+        delay_ps=system.scaled_endpoint_delay_ns * PS_PER_NS,
+        reduction_bytes_per_ns=system.reduction_bytes_per_ns,
+        rendezvous_bytes=RENDEZVOUS_BYTES if system.rendezvous else 0,
+    )

@@ -1,0 +1,1 @@
+"""Plans collectives as NCCL plays them, channel by channel."""
