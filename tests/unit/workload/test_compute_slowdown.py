@@ -320,6 +320,8 @@ def test_a_collective_beside_a_computation_of_a_graph_takes_its_share_of_what_li
         graph = node, collective(2, 100), collective(3, 100, 2)
         ends_us[name] = Played(graph, graph, system=system, slowdown=keys).times[0, 1][1]
     assert ends_us == {"processors": 16 + 4 * 0.5, "memory": 16 + 4 * 0.25}
+    # Where durations are played as they stand, nobody knows what limits them.
+    assert Played(graph, graph, slowdown=keys).times[0, 1] == (0, 16 + 4 * 0.5)
 
 
 def test_what_slowed_a_run_is_in_its_metadata(tmp_path: Path) -> None:
