@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.many_networks import system_for
+from support.role_programs import loop_of_steps, plain_workload
 
 import astra_ns3
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -20,7 +21,10 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.training_plan import Exchange
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.network.records import Label
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.programs.operations import Compute
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.chakra.trace import read_chakra
 from astra_ns3.workload.files.chakra.writer import write_chakra
@@ -107,6 +111,15 @@ def test_groups_that_end_inside_a_dimension_are_communicators_and_a_warning() ->
     assert set(graph.groups.values()) == {(0, 1, 2, 3), (4, 5, 6, 7), (0, 4), (1, 5), (2, 6), (3, 7)}
     (warning,) = graph.warnings
     assert warning.endswith("on a network of 4x2 both are the same")
+
+
+def test_each_npu_of_a_role_has_its_own_time_of_an_uneven_computation() -> None:
+    label = Label(0, 0, "forward")
+    uneven, even = Compute(label, 8000, (8000, 3000)), Compute(label, 5000)
+    loop = loop_of_steps({"uneven": ([2, 3], [uneven]), "even": ([0, 1], [even])})
+    graph = UnrolledLoop(Programs.of(plain_workload(), 1, (4,), loop=loop))
+    durations_ps = [[node.duration_ps for node in graph.nodes(npu)] for npu in range(4)]
+    assert durations_ps == [[5000], [5000], [8000], [3000]]
 
 
 def test_a_scaled_graph_has_twice_the_sizes_and_three_times_the_computing() -> None:

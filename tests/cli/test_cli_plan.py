@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import yaml
 from support.command import Finished, run_command
 
 TIMEOUT_SECONDS = 300
+PERCENT_ROUNDED = 0.05
+"""Percents are shown with one digit behind the point."""
 MODEL = {
     "kind": "transformer",
     "name": "small",
@@ -194,7 +197,12 @@ def test_a_second_plan_plays_nothing_again_and_says_why_the_best_is_the_best(fol
     second = plan(folder, "--cpu-time", "none")
     assert second.returncode == 0, second.stderr
     assert {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()} == journals
-    assert json.loads(first.stdout)["best"] in second.stdout
+    found = json.loads(first.stdout)
+    assert found["best"] in second.stdout
+    times = {row["plan"]: row["time_us"] for row in found["rows"]}
+    told = re.search(r"^file's own +([^:]+): .*, (\S+)% more than the best$", second.stdout, re.MULTILINE)
+    assert told is not None
+    assert float(told[2]) == pytest.approx(100 * (times[told[1]] / times[found["best"]] - 1), abs=PERCENT_ROUNDED)
     assert "no plan is faster: every bound that is left lies above its time" in second.stdout
     assert "slower; on NPU 0 " in second.stdout
 

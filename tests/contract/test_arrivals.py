@@ -198,14 +198,16 @@ def test_jobs_that_all_fit_are_those_with_starts_byte_for_byte(
     assert [given.metadata[key] for key in same] == [arrived.metadata[key] for key in same]  # type: ignore[literal-required]
 
 
-def test_a_job_on_npus_of_an_earlier_one_records_what_it_does_alone(files: Files) -> None:
+@pytest.mark.parametrize("network", [star(4), star(4, "tcp", delayed_ack_count=1)])
+def test_a_job_on_npus_of_an_earlier_one_records_what_it_does_alone(files: Files, network: dict[str, Any]) -> None:
+    """Without acknowledgements that the earlier one's receivers hold back."""
     rows = ["time,npus,workload,passes", "0,4,large.txt,1", "1us,4,small.txt,2", "2us,3,large.txt,1"]
     record = ["flows", "accounts", "timeline"]
-    result = files.play(star(4), rows, {"record": record})
+    result = files.play(network, rows, {"record": record})
     for name, npus, workload, passes in (("arrival-2", 4, "small.txt", 2), ("arrival-3", 3, "large.txt", 1)):
         job = {"name": name, "workload": workload, "system": "system.txt", "passes": passes}
         own = {**job, "npus": [f"0-{npus - 1}"], "dimensions": [npus]}
-        alone = files.play(star(4), None, {"record": record}, jobs=[own]).tenants[name]
+        alone = files.play(network, None, {"record": record}, jobs=[own]).tenants[name]
         found = result.tenants[name]
         assert result.metadata["jobs"][int(name[-1]) - 1]["start_ps"] > 0  # type: ignore[operator]
         for table in ("flows", "accounts", "account_hops", "phases", "operations", "collectives", "npus"):

@@ -208,6 +208,30 @@ def test_call_later_calls_in_order_of_time_and_then_of_asking(subject: Subject) 
     assert called == [("a", 0), ("b", 0), ("c", 1), ("d", 500), ("e", 500)]
 
 
+def test_timers_and_phases_of_one_moment_are_told_in_the_order_of_asking(subject: Subject) -> None:
+    """A phase ends when its last message has been handled, which is asked for when that arrives."""
+    handled_ps = 10_000
+
+    def told(timer_ps: int, asked_ps: int) -> list[tuple[str, int]]:
+        network = subject.create(2, EndpointModel(handled_ps))
+        found: list[tuple[str, int]] = []
+
+        def ask(asked_ps: int) -> None:
+            network.call_later(1, timer_ps - asked_ps, lambda time_ps: found.append(("timer", time_ps)))
+
+        network.call_later(1, asked_ps, ask)
+        launch_all(network, one_message(), BYTES)
+        run(network, Listener(lambda rank, _, time_ps: found.append(("phase", time_ps)) if rank == 1 else None))
+        network.close()
+        return found
+
+    timer, phase = told(0, 0)
+    done_ps = phase[1]
+    assert (timer, phase) == (("timer", 0), ("phase", done_ps))
+    assert told(done_ps, 0) == [("timer", done_ps), ("phase", done_ps)]
+    assert told(done_ps, done_ps - handled_ps // 2) == [("phase", done_ps), ("timer", done_ps)]
+
+
 def test_call_later_counts_from_the_present(subject: Subject) -> None:
     network = subject.create(2)
     called: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from oracles.bandwidth_splits import best_money, carried_bytes, one_chunk_rates, pipelined_rates
+from support.plans import small_llama
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError
@@ -16,6 +18,8 @@ from astra_ns3.experiments.run import execute
 from astra_ns3.frozen import replace
 from astra_ns3.planning.budget.budget import Budget, find_budget, with_rates
 from astra_ns3.planning.budget.request import BudgetRequest
+from astra_ns3.units import format_bytes
+from astra_ns3.workload.memory.peaks import memory_of
 
 WITHIN = 0.01
 """The target of splits and of times. Frames' headers are on all lines alike."""
@@ -177,4 +181,15 @@ def test_a_model_that_needs_more_memory_than_there_is_is_refused(tmp_path: Path)
         find_budget(request)
     request = replace(request, changes={"workload.parallel.pipeline": 1, "workload.parallel.tensor": 8})
     with pytest.raises(InputError, match=r"on an NPU of .*expected degrees that fit: astra-ns3 plan finds them"):
+        find_budget(request)
+
+
+def test_a_stage_that_needs_more_memory_than_there_is_is_refused_beside_one_that_fits(tmp_path: Path) -> None:
+    workload = small_llama(parallel={"pipeline": 2, "tensor": 4})
+    fits, too_large = sorted(stage.peak.usage.total_bytes for stage in memory_of(workload.plan(8)))
+    model = {**workload.file.document(), "memory": (fits + too_large) // 2}
+    (tmp_path / "model.yaml").write_text(yaml.safe_dump(model), encoding="utf-8")
+    prices = {"budget": 50000, "dimensions": [{"gbps": 1}, {"gbps": 5}]}
+    request = replace(asked(tmp_path, SERVERS, prices, rings(2, 1), []), workloads=[tmp_path / "model.yaml"])
+    with pytest.raises(InputError, match=rf"needs {re.escape(format_bytes(too_large))} on an NPU of "):
         find_budget(request)

@@ -9,10 +9,24 @@ import pytest
 from support.plans import copies_alone
 
 import astra_ns3
-from astra_ns3.planning.plan import make_plan
+from astra_ns3.planning.plan import Plan, make_plan
 from astra_ns3.planning.result import document, faster_next, known_next, ranked_rows
-from astra_ns3.planning.saving import save_plan
+from astra_ns3.planning.saving import save_plan, told_of
 from astra_ns3.planning.text import plan_text
+
+US = {"us": 1.0, "ms": 1000.0}
+SHOWN_DIGITS = 5e-4
+"""Times are shown with four digits."""
+
+
+def _check_why(plan: Plan) -> None:
+    """What the second plan of a page loses and wins adds up to how much longer it takes."""
+    rows = ranked_rows(plan)
+    shown = [line[1].split() for line in told_of(plan, rows).tables[0].lines]
+    more_us = [float(number) * US[unit] for number, unit in shown]
+    within = SHOWN_DIGITS * sum(map(abs, more_us))
+    assert min(more_us) < 0
+    assert sum(more_us) == pytest.approx(rows[1]["time_us"] - rows[0]["time_us"], abs=within)
 
 
 @pytest.mark.parametrize(("rate", "faster_stage"), [("400Gbps", 1), ("100Gbps", None)])
@@ -33,6 +47,7 @@ def test_a_plan_tells_the_time_of_second_iterations_and_writes_the_model_of_a_fa
     assert (None if faster is None else faster.zero) == faster_stage
     assert (f"is faster, {'' if faster is None else faster.name}: " in text) == (faster is not None)
     assert (request.folder / "best-next.yaml").is_file() == ("best-next.yaml" in text) == (faster is not None)
+    _check_why(plan)
     rows = {row["plan"]: row["next_us"] for row in ranked_rows(plan)}
     shown = {each.name: time_ps for each, time_ps in next_ps.items() if each in plan.found.ranked}
     assert {name: rows[name] for name in shown} == {name: time_ps / 1e6 for name, time_ps in shown.items()}

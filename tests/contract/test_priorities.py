@@ -115,8 +115,9 @@ def test_traffic_of_a_lower_priority_leaves_a_job_its_line(files: Files, npus: l
 
 
 def test_a_job_says_its_priority_in_its_document(files: Files) -> None:
-    result = files.play(network(), [files.job("high", npus=[0, 2], priority=HIGH), files.job("usual", npus=[1, 3])])
-    assert [job.get("priority") for job in result.metadata["jobs"]] == [HIGH, None]
+    jobs = [files.job("lowest", npus=[0, 2], priority=0), files.job("usual", npus=[1, 3])]
+    result = files.play(network(hosts=3), [*jobs, files.job("high", npus=[4, 5], priority=HIGH)])
+    assert [job.get("priority") for job in result.metadata["jobs"]] == [0, None, HIGH]
 
 
 @pytest.mark.parametrize(
@@ -132,9 +133,10 @@ def test_a_priority_is_refused_where_there_are_none(files: Files, transport: str
         files.play(leaf_spine(transport), [files.job("a", priority=HIGH)], backend=backend)
 
 
-def test_a_priority_that_pfc_does_not_hold_for_is_warned_of(files: Files) -> None:
+@pytest.mark.parametrize(("held", "other"), [(LOW, HIGH), (HIGH, LOW)])
+def test_a_priority_that_pfc_does_not_hold_for_is_warned_of(files: Files, held: int, other: int) -> None:
     on = network()
-    on["topology"]["switch"]["pfc"] = {"priorities": [LOW]}
-    result = files.play(on, [files.job("a", npus=[0, 2], priority=HIGH), files.job("b", npus=[1, 3], priority=LOW)])
+    on["topology"]["switch"]["pfc"] = {"priorities": [held]}
+    result = files.play(on, [files.job("a", npus=[0, 2], priority=other), files.job("b", npus=[1, 3], priority=held)])
     (warning,) = (words for words in result.metadata["warnings"] if "priorities: [2, 5]" in words)
-    assert "job 'a': pfc of a switch holds for priority 2, messages have 5" in warning
+    assert f"job 'a': pfc of a switch holds for priority {held}, messages have {other}" in warning

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,25 @@ def test_prefetch_hides_loads_and_stores_of_optimizer_states(tmp_path: Path) -> 
         for ahead in (0, 1, 2)
     ]
     assert ends_ps[0] > ends_ps[1] >= ends_ps[2]
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_block_begins_once_no_more_than_prefetch_blocks_before_it_are_being_stored(
+    tmp_path: Path, ahead: int
+) -> None:
+    """Over a line so slow that storing takes longer than computing."""
+
+    def stores(prefetch: int) -> list[tuple[int, int]]:
+        model = {"model": {**MODEL["model"], "layers": 4}, "offload": {"activations": {"prefetch": prefetch}}}
+        table = played(tmp_path, model, network("node", link={**STORAGE, "rate": "1Gbps"})).collectives
+        own = table[table["part"] == "store"]
+        return [(round(begin * US), round(end * US)) for begin, end in zip(own["start_us"], own["end_us"], strict=True)]
+
+    computed_ps = [after - before for (before, _), (after, _) in pairwise(stores(prefetch=9))]
+    found = stores(ahead)
+    for number, took_ps in enumerate(computed_ps, start=1):
+        stored_ps = found[number - 1 - ahead][1] if number > ahead else 0
+        assert found[number][0] == max(found[number - 1][0], stored_ps) + took_ps
 
 
 @pytest.mark.parametrize(("transport", "backend"), [("roce", "ns3"), ("tcp", "ns3"), ("roce", "flow")])

@@ -130,6 +130,15 @@ def test_each_transport_is_judged_by_what_it_travels_over() -> None:
     assert any("no pfc" in warning for warning in checked(found, network_outline_of(graph)))
 
 
+def test_a_transport_of_several_dimensions_travels_over_the_lines_of_each() -> None:
+    """NPU 0 has one neighbour along each side of a cube; those that differ in two places are of the higher one."""
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "mesh", "shape": [2, 2, 2], "link": link, "switch": {"buffer": "1GB"}}
+    found = network("roce", "tcp", "roce", topology=topology)
+    shapes = transport_outlines(found, build_graph(found.topology))
+    assert {kind: shape.npus for kind, shape in shapes.items()} == {"roce": 1 + 1 + 4, "tcp": 1 + 2}
+
+
 def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
     roce = {"kind": "roce", "congestion_control": "dcqcn"}
     for transports, outside in (((roce, "tcp"), "tcp"), (("tcp", roce), "roce")):

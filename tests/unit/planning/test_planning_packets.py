@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.plan_file import PlanConfig
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space, space_of
 from astra_ns3.planning.packets import WHOLE, OnPackets, expected_ps, order_of, sized_for_packets
 from astra_ns3.planning.plan import Plan
+from astra_ns3.planning.plan_files import asked_by
 from astra_ns3.planning.request import AXIS, PART, PlanRequest
 from astra_ns3.planning.result import COLUMNS, order_on_packets, ranked_rows
 from astra_ns3.planning.search import Found, Played
@@ -130,3 +132,10 @@ def test_the_order_on_packets_is_that_of_flows_times_what_packets_take_longer(tm
         (0.0012, 0.00132, 1.1),
         (0.0013, None, None),
     ]
+
+
+def test_a_file_limits_the_time_of_all_runs_and_that_of_packets_apart() -> None:
+    play = {"cpu_time": "2s", "packets_cpu_time": "30s", "packets": 1}
+    config = PlanConfig.model_validate({"model": "model.yaml", "network": "network.yaml", "play": play})
+    found = asked_by(config, "mine.yaml").request
+    assert (found.cpu_seconds, found.packet_seconds, found.packets) == (2, 30, 1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space
 from astra_ns3.planning.frontier import frontier_figure
+from astra_ns3.planning.page import Shown, Told, sections
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.search import Found, Played, Search
 from astra_ns3.report.figures.figure import Curve
@@ -87,6 +90,18 @@ def test_the_picture_has_bounds_in_the_units_of_what_was_played(space: Space, ch
     drawn = [(np.asarray(each.x).tolist(), np.asarray(each.y).tolist()) for each in panel.series if type(each) is Curve]
     assert drawn == [([6.0], [3.5]), ([8.0, 9.0], [4.0, 5.0]), ([8.0], [4.0])]
     assert (panel.x.unit, panel.y.unit) == ("GB", "ms")
+
+
+def test_columns_of_numbers_alone_are_set_right_on_a_page(tmp_path: Path) -> None:
+    lines = [["data 2", "1.2 ms", "3 GB", "-"], ["data 4", "-0.1 ms", "unknown", ""]]
+    told = Told("mine", [], "", [Shown("", ["plan", "time", "memory", "more"], lines)])
+    heads = re.findall(r"<th( class=.number.)?>(\w+)", str(sections(told, tmp_path / "none.svg")))
+    assert [(name, bool(right)) for right, name in heads] == [
+        ("plan", False),
+        ("time", True),
+        ("memory", False),
+        ("more", True),
+    ]
 
 
 def test_a_bound_that_is_the_best_time_is_not_played(space: Space, choices: list[Choice]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
 from astra_ns3.planning.plan import Bounded, bounds_of
 from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.varying.picture import varied_figure
 from astra_ns3.planning.varying.varying import BestBound, best_bound, varied_keys, vary
+from astra_ns3.report.figures.figure import Words
 
 MODEL = {
     "kind": "transformer",
@@ -105,6 +108,15 @@ def test_a_varied_key_goes_before_one_that_is_set_for_all(request_of_a_plan: Pla
     points = vary(request, varied_keys([f"{RATE}=20Gbps,400Gbps"]), play=False).points
     assert [point.request.changes[RATE] for point in points] == ["20Gbps", "400Gbps"]
     assert {point.request.changes["workload.model.layers"] for point in points} == {1}
+
+
+def test_numbers_in_the_picture_are_those_of_the_plans_named_below_it(request_of_a_plan: PlanRequest) -> None:
+    varied = vary(request_of_a_plan, varied_keys([f"{RATE}=1Gbps,400Gbps", "workload.memory=1MB,80GB"]), play=False)
+    figure = varied_figure(varied)
+    named = {"none": "", **dict(re.findall(r"plan (\d+): ([^;]+)", figure.missing))}
+    best = [point.best for point in varied.points]
+    assert len(set(best)) == 3
+    assert [named[each.text] for each in figure.panels[-1].series if isinstance(each, Words)] == best
 
 
 def test_lists_are_values_too() -> None:

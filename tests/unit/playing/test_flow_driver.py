@@ -191,6 +191,18 @@ def test_what_is_not_delivered_yet_is_not_in_the_totals() -> None:
     assert [npu.done for npu in records.npus] == [False, False, False, True]
 
 
+def test_flows_that_nobody_waits_for_any_more_count_if_they_have_started() -> None:
+    flows = FlowList.of([0, 1, 2], [1, 2, 3], [100, 200, 400], [0, 0, 9_000_000])
+    for until_ps, begun in ((0, None), (5_000_000, (2, 2, 300))):
+        driver = FlowDriver(FakeBackend(4), flows)
+        if until_ps:
+            with pytest.raises(LimitReached):
+                driver.run(Limits(simulated_ps=until_ps))
+        driver.cut_off()
+        found = driver.records().flows
+        assert (found and (found.flows, found.started, found.bytes)) == begun
+
+
 def test_a_flow_that_is_not_delivered_overlaps_all_that_its_pair_starts_after_it() -> None:
     """Of five flows three start while the one before of their pair is on its way, for ever or for a while."""
     flows = FlowList.of([0, 0, 0, 1, 0], [1, 1, 1, 0, 1], [100] * 5, [0, 10, 20, 20, 900])

@@ -77,6 +77,7 @@ def test_what_goes_over_no_dimension_of_more_than_one_npu_is_a_warning() -> None
     never = "w: loop HYBRID_DATA_MODEL never issues the input gradient ALLGATHER of layer 'layer'"
     assert unissued_collectives(workload, (8,)) == unissued_collectives(workload, (8, 1)) == [never, among_one]
     assert unissued_collectives(workload, (4, 2)) == [never]
+    assert unissued_collectives(workload, (1,)) == unissued_collectives(workload, (1, 1)) == [never]
     transformer = Workload("HYBRID_TRANSFORMER", (_layer(),), model_parallel_npus=8, source="w")
     assert [line.split(" ALL")[0] for line in unissued_collectives(transformer, (8,))] == ["w: the weight gradient"]
     assert unissued_collectives(transformer, (16,)) == []

@@ -16,6 +16,7 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.validate import validate
 from astra_ns3.playing.dry_run.counting import collective_requests, counted_requests
 from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.loops import loop_of
 from astra_ns3.report.summary import run_text
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload, read_workload
 from astra_ns3.workload.loops.parallelism import parallelism_of
@@ -122,6 +123,7 @@ def test_more_passes_than_can_be_played_beforehand_are_refused(mine: Path) -> No
         InputError, match="the number of passes is 100001, expected at most 100000 with a loop of your own"
     ):
         validate(workload(), small_system(), small_network(), Options(passes=100_001))
+    loop_of(workload(), 100_000)  # as many are allowed
     assert (
         validate(workload("DATA"), small_system(), small_network(), Options(passes=100_001)).forecast.collectives
         == 200_002

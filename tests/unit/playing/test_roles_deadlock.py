@@ -181,6 +181,16 @@ def test_programs_that_cannot_end_are_refused_however_many_passes_there_are(cros
         check_end(Programs.of(plain_workload(), 10**12, (2,), loop=loop))
 
 
+def test_the_chain_of_very_many_passes_of_roles_that_never_meet_is_what_the_slower_computes() -> None:
+    def program(steps: Steps, role: Role) -> Program:
+        for number in steps.passes:
+            yield Compute(Label(number, 0, "forward"), 3_000_000 if role.name == "slower" else 2_000_000)
+
+    loop = Loop(program, lambda workload, grid: {"slower": [0], "faster": [1]})
+    for passes in (100, 101, 250):
+        assert check_programs(Programs.of(plain_workload(), passes, (2,), loop=loop)).time_ps == passes * 3_000_000
+
+
 def test_of_a_reactive_program_no_chain_is_known() -> None:
     assert _driver({"a": ([0], [Compute(Label(0, 0, "forward"), 5)])}, 1, reactive=True).chain.time_ps == 0
 

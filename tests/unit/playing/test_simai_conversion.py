@@ -36,6 +36,10 @@ def test_what_a_text_cannot_say_is_told(workload: Workload, tmp_path: Path) -> N
     plain = replace(workload, loop=SIMAI_LOOPS[workload.loop])
     with pytest.raises(InputError, match="whose graph depends on the NPUs that play it; say --dimensions"):
         convert(plain, "simai", tmp_path / "w.txt", Unrolling())
+    checkpointed = Workload("DATA", workload.layers, checkpoints=(0,))
+    with pytest.raises(InputError, match="workload: ASTRA-sim's text can't say all that it says"):
+        convert(checkpointed, "astra-sim", tmp_path / "w.txt", Unrolling())
+    assert not (tmp_path / "w.txt").exists()
 
 
 @pytest.mark.parametrize(("chunks", "messages"), [(1, 4), (2, 12)])

@@ -145,6 +145,8 @@ def test_what_the_file_says_comes_before_what_the_control_needs() -> None:
     assert (found.telemetry_bytes, found.ack_telemetry_bytes, found.ack_priority) == (8, 0, 5)
     assert parameters({"priority": 4}).ack_priority == 4
     assert not parameters({"congestion_control": "hpcc", "window": "none"}).window_of_path
+    for given, scales in ((None, True), (True, True), (False, False)):
+        assert parameters({"congestion_control": "hpcc", "window_scales_with_rate": given}).window_scales == scales
 
 
 def test_the_control_is_told_the_least_rate_and_its_own_numbers() -> None:

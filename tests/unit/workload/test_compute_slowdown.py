@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -39,6 +40,8 @@ from astra_ns3.workload.files.astra_sim import parse_workload
 
 ROUNDING_PS = 1
 """The end of a computation is rounded up to a picosecond."""
+FIRST_DRAWN = 988_247
+"""Millionths that seed 1 draws first for NPU 0 with a spread of 0.1."""
 
 
 def slowdown(**keys: object) -> ComputeSlowdown:
@@ -99,7 +102,7 @@ def test_jitter_depends_on_seed_npu_and_number_alone() -> None:
     assert JitterFactors(Jitter(spread=0.1), 2).factor(0, 0) != drawn[0, 0]
     assert JitterFactors(Jitter(spread=0.1, seed=1), 2).factor(0, 0) == drawn[0, 0]
     first = [round(10**6 * drawn[key]) for key in ((0, 0), (0, 1), (1, 0))]
-    assert first == [988_247, 958_128, 1_003_394]  # a seed's results stay the same
+    assert first == [FIRST_DRAWN, 958_128, 1_003_394]  # a seed's results stay the same
 
 
 def test_jitter_is_spread_as_it_says() -> None:
@@ -163,6 +166,14 @@ def test_what_memory_limits_loses_the_share_of_the_memory() -> None:
     assert Watched(slowdown(**HALF), 1000, [(0, 9999)], memory_ps=500).ended_ps == [500 * 2 + 500 * 4]
 
 
+def test_a_drawn_factor_multiplies_the_time_alone_and_beside_chunks() -> None:
+    jitter = {"jitter": {"spread": 0.1}}
+    for planned_ps in (1000, 10**6):  # the first of which ends within a picosecond
+        drawn_ps = Fraction(FIRST_DRAWN, 10**6) * planned_ps
+        assert Watched(slowdown(**jitter), planned_ps, []).ended_ps == [ceil(drawn_ps)]
+        assert Watched(slowdown(**jitter, **HALF), planned_ps, [(0, 10**7)]).ended_ps == [ceil(2 * drawn_ps)]
+
+
 @pytest.mark.parametrize("keys", [HALF, {"stragglers": [{"npus": 0, "factor": 3}]}])
 def test_nothing_to_compute_takes_no_time(keys: dict[str, Any]) -> None:
     assert Watched(slowdown(**keys), 0, [(0, 10)]).ended_ps == [0]
@@ -172,6 +183,8 @@ def test_stragglers_and_chunks_multiply() -> None:
     keys = slowdown(stragglers=[{"npus": 0, "factor": 3, "from": "1ns", "until": "2ns"}], **HALF)
     # Half the speed from the start: 500 by 1 ns, then a sixth of it: 167 by 2 ns, then half of it again for the rest.
     assert Watched(keys, 1000, [(0, 99999)]).ended_ps == [2000 + 667]
+    # 200 alone, 200 in 400 beside a chunk, 400 alone by 1 ns, and the last 200 at a third of the speed.
+    assert Watched(keys, 1000, [(200, 600)]).ended_ps == [1000 + 3 * 200]
 
 
 @given(
@@ -307,6 +320,8 @@ def test_a_collective_beside_a_computation_of_a_graph_takes_its_share_of_what_li
         graph = node, collective(2, 100), collective(3, 100, 2)
         ends_us[name] = Played(graph, graph, system=system, slowdown=keys).times[0, 1][1]
     assert ends_us == {"processors": 16 + 4 * 0.5, "memory": 16 + 4 * 0.25}
+    # Where durations are played as they stand, nobody knows what limits them.
+    assert Played(graph, graph, slowdown=keys).times[0, 1] == (0, 16 + 4 * 0.5)
 
 
 def test_what_slowed_a_run_is_in_its_metadata(tmp_path: Path) -> None:
