@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass, field
@@ -105,7 +105,7 @@ class Search:
         """Return the choices to begin with; raises InputError if none fits the memory of an NPU."""
         found = [bound.choice for bound in self._ahead[:1] if self._takes(bound)]
         if self.cpu_seconds is not None and len(self.first) < 2:
-            found += self._cheapest(self._together - len(found))
+            self._ahead += self._cheapest(max(1, self._together - len(found)))
         if len(found) < self._together:
             found += self._following()
         if not found:
@@ -138,16 +138,11 @@ class Search:
             len(left) - len(reached),
         )
 
-    def _cheapest(self, most: int) -> list[Choice]:
-        """Return the cheapest of those whose bounds are nearly the least, within the limit once one is begun."""
+    def _cheapest(self, most: int) -> list[Bound]:
+        """Return the cheapest that fit of those whose bounds are nearly the least."""
         near = [each for each in self._waiting if each.time_ps <= _NEARLY * self._waiting[0].time_ps][:_MOST_NEAR]
-        found: list[Choice] = []
-        for bound in sorted(near, key=lambda each: each.cpu_seconds):
-            if len(found) >= most or (self._begun and not self._affords(bound)):
-                break  # all others cost no less
-            if self._takes(bound):
-                found.append(bound.choice)
-        return found
+        cheap = sorted(near, key=lambda each: each.cpu_seconds)
+        return list(islice((each for each in cheap if self.fits(each.choice)), most))
 
     def _following(self) -> list[Choice]:
         """Return the choices of least bounds that may be begun, all below the best time."""
@@ -171,7 +166,7 @@ class Search:
 
     def _affords(self, bound: Bound) -> bool:
         """Whether playing a choice, too, stays within the limit; by what others took, once some have ended."""
-        if self.cpu_seconds is None:
+        if self.cpu_seconds is None or not self._begun:
             return True
         guessed = sum(self._begun[choice].cpu_seconds for choice in self._played)
         used = sum(each.cpu_seconds for each in self._played.values())

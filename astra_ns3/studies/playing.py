@@ -276,6 +276,6 @@ class _Study:
 
     def _raise_if_interrupted(self) -> None:
         if self.interruption.noted_at is not None:
-            ended = counted(len(self.outcomes), "run has", "runs have")
+            ended = counted(len(self.store.finished_folders()), "run has", "runs have")
             told = f"interrupted; {ended} ended, and when it is played again it goes on from there: {self.store.folder}"
             raise Interrupted(told)

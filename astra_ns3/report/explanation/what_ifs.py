@@ -33,6 +33,8 @@ FASTER_LINES = "with lines twice as fast"
 FASTER_NPUS = "with NPUs that compute twice as fast"
 ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
+# Counters of frames that were lost, in a queue or on a link.
+_LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Lines:
         grow = any(in_force[kind].get("window_of_path") for kind in used)
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
-            losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
+            losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in _LOST) else IN_ORDER
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
         plays_channels = "npus_per_server" in metadata
         shared = abilities_of(metadata.get("backend")).shared_lines and (kernels_known or not plays_channels)

@@ -182,3 +182,11 @@ def test_a_model_that_fits_nowhere_says_what_would_make_it_fit(space: Space, cho
         InputError, match=r"fits none of \d+ plans on 4 NPUs of 1 MB: the least is 5 MB \(.*\); expected"
     ):
         Search(space, bounds, 1_000_000, 1, cpu_seconds=1.0).begin()
+
+
+def test_one_run_at_once_begins_with_the_files_own_and_the_cheapest_too(space: Space, choices: list[Choice]) -> None:
+    """As several at once do: the cheapest of nearly the least bounds is second, and the least bound third."""
+    bounds = [Bound(choice, 1000 + number, 1, 10.0 - number) for number, choice in enumerate(choices[:6])]
+    times = {each.choice: 5000 - each.time_ps for each in bounds}
+    found = played(Search(space, bounds, None, 1, 100.0, [choices[2]]), times)
+    assert list(found.played)[:3] == [choices[2], choices[5], choices[0]]

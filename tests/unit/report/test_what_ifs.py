@@ -13,7 +13,7 @@ from astra_ns3 import run
 from astra_ns3.network.run_document import EventDocument
 from astra_ns3.report.explanation.explain import nccl_chose_by_lines
 from astra_ns3.report.explanation.explanation import Explanation
-from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, MESSAGE, SIGNAL, Segment
+from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, LOSSES_AND_IN_ORDER, MESSAGE, SIGNAL, Segment
 from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, waited_for_others, what_ifs
 
 COMPUTING = "with NPUs that compute twice as fast"
@@ -126,6 +126,13 @@ def test_packets_out_of_order_are_not_called_losses(out_of_order: int, lost: int
     metadata = run(**small_run()).metadata
     metadata["statistics"] = {"out_of_order_packets": out_of_order, "lost_frames": lost, "dropped_frames": 0}
     assert what_ifs({}, {"lost_ps": 90}, 0, Lines.of(metadata, whole=False), 100) == (WhatIf(words, 90),)
+
+
+@pytest.mark.parametrize("counter", ["dropped_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames"])
+def test_frames_that_a_link_or_a_switch_lost_are_losses_beside_packets_out_of_order(counter: str) -> None:
+    metadata = run(**small_run()).metadata
+    metadata = {**metadata, "statistics": {**metadata["statistics"], "out_of_order_packets": 24, counter: 337}}
+    assert Lines.of(metadata, whole=False).losses == LOSSES_AND_IN_ORDER
 
 
 def test_a_longer_chain_of_computations_is_no_time_that_lines_need() -> None:
