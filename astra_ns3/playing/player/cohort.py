@@ -118,7 +118,7 @@ class Cohort:
         return [npu for npu in self.npus if npu not in leaving]
 
     def meets(self, other: Cohort) -> bool:
-        """Return whether two that nothing holds have come to the same place."""
+        """Return whether two that nothing holds have come to the same place; both forget what is done."""
         if not self.place.is_at(other.place):
             return False
         self.forget()

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
-from astra_ns3.playing.player.cohort import Cohort, Member, shares
+from astra_ns3.playing.player.cohort import Cohort, Member, met, shares
 from astra_ns3.playing.player.cohort_player import CohortPlayer
 from astra_ns3.playing.player.tape import Tape
 from astra_ns3.playing.programs.operations import Compute, Posting, Program, Wait, WaitAny
@@ -247,6 +247,31 @@ def test_who_waits_for_either_of_two_goes_on_when_one_is_done_though_nobody_has_
     half_done = Joint([Handle(npu, 1, REQUEST, 0, done=npu == 1) for npu in (0, 1)], 1)
     assert cohort.finished([open_one]) == []
     assert cohort.finished([open_one, half_done]) == [1]
+
+
+def _cohort_with(npus: list[int], done: list[bool]) -> Cohort:
+    """A cohort that has posted something for each of ``done``, in this order."""
+    cohort = Cohort(npus, Tape(iter_of()).place())
+    for number, each in enumerate(done):
+        cohort.posted[number] = Joint([Handle(npu, number, REQUEST, 0, done=each) for npu in npus], number)
+    return cohort
+
+
+def test_who_parts_takes_along_only_what_is_not_done() -> None:
+    """Else long pipelines, whose sends nobody waits for, would take CPU time by their square."""
+    parts = _cohort_with([0, 1, 2], [True] * 100 + [False]).split([[0], [1, 2]])
+    assert [list(part.posted) for part in parts] == [[100], [100]]
+    assert [[handle.npu for handle in part.posted[100].handles] for part in parts] == [[0], [1, 2]]
+
+
+def test_those_meet_who_lack_the_same_whatever_else_they_had_posted() -> None:
+    place = Tape(iter_of()).place()
+    one, other, behind = _cohort_with([0], [True, False]), _cohort_with([1], [True, False]), _cohort_with([2], [False])
+    one.place = other.place = behind.place = place
+    other.posted.pop(0)
+    assert one.meets(other)
+    assert not one.meets(behind)
+    assert list(met([one, other]).posted) == [1]
 
 
 def iter_of() -> Program:
