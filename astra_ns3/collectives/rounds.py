@@ -8,6 +8,8 @@ import numpy.typing as npt
 from astra_ns3.collectives.schedule import Schedule
 
 _Int64 = npt.NDArray[np.int64]
+_FEW = 4
+"""So many ranks are looked at one by one."""
 
 
 def message_rounds(schedule: Schedule) -> npt.NDArray[np.int32]:
@@ -59,10 +61,14 @@ class _UnitTime:
         np.add.at(self._arrived, self._slot[rows], 1)
         ranks = np.unique(self._receiver[rows])
         full = ranks
-        while len(full):
+        while len(full) > _FEW:
             opened = self._open[full]
             full = full[(opened < self._end[full]) & (self._arrived[opened] == self._expected[opened])]
             self._open[full] += 1
+        for rank in full.tolist():  # which may open many slots at once, as along a chain
+            left = slice(self._open[rank], self._end[rank])
+            lacking = np.flatnonzero(self._arrived[left] != self._expected[left])
+            self._open[rank] = left.start + lacking[0] if len(lacking) else left.stop
         opened = self._open[ranks]
         handled = np.where(opened < self._end[ranks], self._arrived[opened], 0)
         begin, end = self._sent[ranks], np.searchsorted(self._needed, opened * self._scale + handled, side="right")

@@ -12,7 +12,7 @@ from support.lengths import some_slow
 from support.star_network import Listener, Row, by_hand, deadlock, incast, launch_all, one_message
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
-from astra_ns3.collectives.lookup import lookup
+from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, LimitReached
@@ -107,6 +107,22 @@ def test_a_rank_that_only_sends_is_done_without_waiting_for_arrival(subject: Sub
     network = subject.create(2)
     launch_all(network, one_message(), BYTES)
     assert run(network).done_ps(0) < least_ps(BYTES)
+
+
+@pytest.mark.parametrize("kind", [CollectiveKind.BROADCAST, CollectiveKind.REDUCE])
+def test_no_rank_of_a_broadcast_or_a_reduce_is_done_before_its_messages_have_come(
+    subject: Subject, least_ps: Bound, kind: CollectiveKind
+) -> None:
+    for name in (name for able, name in pairs() if able is kind):
+        schedule = lookup(kind, name, 4)
+        network = subject.create(4)
+        launch_all(network, schedule, BYTES)
+        listener = run(network)
+        sizes = schedule.message_bytes(BYTES)
+        for rank in range(4):
+            sent = sizes[(schedule.sender == rank) & (schedule.block_count > 0)]
+            assert listener.done_ps(rank) >= least_ps(int(sent.max(initial=0))), name
+        network.close()
 
 
 def test_callback_times_never_go_backwards_and_are_the_present(subject: Subject) -> None:
