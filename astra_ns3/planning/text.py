@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from astra_ns3.planning.page import BEST, NEXT, SYSTEM
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows
@@ -14,8 +15,6 @@ from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, counted, format_bytes, format_time
 
-BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
-"""The model with the best degrees, that whose next iterations are faster, and a system that no file of the user has."""
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
 
