@@ -11,6 +11,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.changes.documents import document_of
+from astra_ns3.experiments.given_files import named
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, replace
@@ -145,7 +146,8 @@ def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:
             space.workload.source,
         )
     inputs, plan = _inputs_of(request, space, first)
-    yield from Bounds(space, plan, inputs).all()
+    with named(inputs.system.source, of_its_own=(space.workload.source,)):
+        yield from Bounds(space, plan, inputs).all()
 
 
 def _choices(space: Space) -> Iterator[Choice]:
