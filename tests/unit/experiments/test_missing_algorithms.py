@@ -57,8 +57,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _run(_: Path) -> None:
-    _ = validate("work.txt", "system.yaml", "network.yaml")
+def _run(folder: Path) -> None:
+    _ = validate(folder / "work.txt", folder / "system.yaml", folder / "network.yaml")
 
 
 def _changed_run(folder: Path) -> None:
