@@ -115,7 +115,9 @@ def test_sizes_that_are_all_rounded_down_to_nothing_are_refused_with_the_least(
     refused = command(*words, "-b", str(least - 1), "-e", str(least - 1))
     assert refused.status == 2
     (line,) = refused.err.splitlines()
-    assert f"-e: the largest size is {least - 1} bytes, expected at least {least}: sizes of {operation} on 16 GPUs" in line
+    assert (
+        f"-e: the largest size is {least - 1} bytes, expected at least {least}: sizes of {operation} on 16 GPUs" in line
+    )
     assert command(*words, "-b", "1", "-e", str(least)).status == 0
 
 

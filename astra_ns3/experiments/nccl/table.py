@@ -15,9 +15,7 @@ _HEAD = (
 )
 
 
-def table_text(
-    operation: str, where: str, version: str, rows: Sequence[BenchRow], more: Sequence[str] = ()
-) -> str:
+def table_text(operation: str, where: str, version: str, rows: Sequence[BenchRow], more: Sequence[str] = ()) -> str:
     """The table; times out of place, then in place, which are the same here. ``more``: what is said above its head."""
     known = parse_version(version)
     of = "" if known.is_known else f" (by the rules of {known.rules[0]}.{known.rules[1]})"
