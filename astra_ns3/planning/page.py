@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.errors import failing, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.page.markup import Markup, joined, table, tag
@@ -83,7 +84,9 @@ def told_page(folder: Path) -> str | None:
     if file is None:
         return None
     try:
-        told = TypeAdapter(Told).validate_json((folder / file).read_bytes())
+        with reading_json(os.fspath(folder / file)):
+            document = json.loads((folder / file).read_text(encoding="utf-8"))
+        told = TypeAdapter(Told).validate_python(document)
     except (OSError, ValueError) as error:
         raise wrong(f"can't be read: {type(error).__name__}: {error}", folder / file) from error
     header = tag("header", tag("p", "astra-ns3 plan", class_="kicker"), tag("h1", told.title))

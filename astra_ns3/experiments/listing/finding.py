@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import refuse
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
@@ -57,7 +58,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
         name = os.path.relpath(folder, top)
         try:
             document = _read(file)
-        except (OSError, ValueError, RecursionError) as error:
+        except (InputError, OSError, ValueError) as error:
             damaged.append((name, getattr(error, "strerror", None) or str(error)))
             continue
         if document.get("format") == FORMAT:
@@ -68,11 +69,13 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
 def _read(file: Path) -> Mapping[str, Json]:
     """Return the content of a run.json, also of one of several seeds or jobs, which have folders of their own.
 
-    Raises OSError and ValueError for what is no run's.
+    Raises InputError, OSError and ValueError for what is no run's.
     """
     if not file.is_file():
         raise ValueError(f"{RUN_FILE} is no file")
-    metadata = json.loads(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    with reading_json(RUN_FILE):
+        metadata = json.loads(text)
     if not isinstance(metadata, dict) or metadata.get("format") not in (FORMAT, SEEDS_FORMAT, SCENARIO_FORMAT):
         raise ValueError(f"{RUN_FILE} was not written by this program")
     if metadata["format"] == FORMAT and metadata.get("format_version") != FORMAT_VERSION:
@@ -84,6 +87,6 @@ def _whole(folder: Path) -> Mapping[str, Json]:
     """Return the content of the run.json of all jobs of a run; empty if it can't be read."""
     try:
         found = _read(whole_run(folder) / RUN_FILE)
-    except (OSError, ValueError, RecursionError):
+    except (InputError, OSError, ValueError):
         return {}
     return found if found.get("format") == SCENARIO_FORMAT else {}
