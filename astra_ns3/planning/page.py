@@ -34,7 +34,7 @@ _FORGOTTEN = (
     *(BEST, NEXT, SYSTEM, PAGE),
     *(PLAN_TABLE, VARIED_TABLE, PLAN, VARIED),
 )
-"""Files that tell of a plan. Those that show that there is one go last."""
+"""Files that tell of a plan. The last four show that there is one, so they are removed last."""
 _NUMBER = "-0123456789"
 
 
