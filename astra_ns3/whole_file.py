@@ -17,6 +17,8 @@ RUN_FILE = "run.json"
 """The file that a run's folder has; it lists the others."""
 STUDY_MARK = ".study.json"
 """The file that a study's or a plan's folder has."""
+POINT_FILE = "point.json"
+"""The file that the folder of a study's point has."""
 # Endings of what is read again of a study; its pages and pictures are made of these.
 _DATA = (".csv", ".json", ".parquet", ".sqlite", ".yaml")
 
@@ -51,8 +53,14 @@ def whole_file(target: str | os.PathLike[str], *, by_owner: bool = False) -> Ite
 def _check_not_owned(path: Path) -> None:
     """Raise InputError for a file without which the result in its folder can't be read."""
     study = path.suffix in _DATA and path.exists() and (path.parent / STUDY_MARK).exists()
-    owner = "run" if path.name in _files_of_run(path.parent) else "study" if study else ""
+    point = path.name == POINT_FILE and path.exists() and _is_of_study(path)
+    owner = "run" if path.name in _files_of_run(path.parent) else "study" if study else "point" if point else ""
     refuse(bool(owner), f"is a file of the {owner} in this folder, which can't be read without it; name another", path)
+
+
+def _is_of_study(path: Path) -> bool:
+    """Return whether a file lies in the folder of a point, which lies in a folder of points in the study's."""
+    return any((above / STUDY_MARK).exists() for above in path.absolute().parents[2:3])
 
 
 def _files_of_run(folder: Path) -> list[str]:

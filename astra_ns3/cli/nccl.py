@@ -214,25 +214,23 @@ def _sizes(begin: int, end: int, factor: int) -> list[int]:
 
 
 def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool, machine: _Machine) -> None:
-    from astra_ns3.experiments.nccl.bench import rounded
+    from astra_ns3.experiments.nccl.bench import left_out, rounded_sizes
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.table import table_document, table_text
     from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, doubts, what_if
 
     found = machine_of(**machine)
+    played = rounded_sizes(name, sizes, found.network.npus)
     _warn([*found.warnings, *(f"--what-if: {words}" for words in doubts(found.backend) if others)])
-    rows = found.bench(name, [rounded(name, size, found.network.npus) for size in sizes], seed, tell)
-    choices = what_if(found, name, [row for row in rows if row.size_bytes], seed, tell) if others else []
+    rows = found.bench(name, played, seed, tell)
+    choices = what_if(found, name, rows, seed, tell) if others else []
     if as_json:
-        more = iter(choices_document(choices))
-        show(
-            json.dumps(
-                [{**row, **(next(more) if others and row["size"] else {})} for row in table_document(name, rows)],
-                indent=2,
-            )
-        )
+        document = table_document(name, rows)
+        more = choices_document(choices) if others else [{} for _ in rows]
+        show(json.dumps([{**row, **added} for row, added in zip(document, more, strict=True)], indent=2))
         return
-    show(table_text(name, found.words, found.table.version, rows, found.ways(name)))
+    above = (found.ways(name), left_out(name, sizes, found.network.npus))
+    show(table_text(name, found.words, found.table.version, rows, [words for words in above if words]))
     if others:
         show(choices_text(choices))
 

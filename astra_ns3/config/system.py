@@ -21,6 +21,7 @@ from astra_ns3.config.core.storage import StorageHosts
 from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.nccl.server import Server
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, counted
 from astra_ns3.user_code import FORM, user_part
@@ -133,6 +134,13 @@ def _whole_bytes_per_ns(bandwidth: float) -> int:
     return whole
 
 
+@dataclass(frozen=True)
+class _Origin:
+    """The file of a system. All are equal: where a system is read from isn't part of it."""
+
+    source: str | None = field(default=None, compare=False)
+
+
 class SystemConfig(ConfigModel):
     """How each NPU runs its collectives. Times are nanoseconds (ASTRA-sim's cycles)."""
 
@@ -214,6 +222,7 @@ class SystemConfig(ConfigModel):
     """The trees of the network, where an algorithm asks for them."""
     _storage_hosts: StorageHosts | None = PrivateAttr(default=None)
     """The storage hosts of the network, where a workload stores."""
+    _origin: _Origin = PrivateAttr(default=_Origin())
 
     @model_validator(mode="after")
     @checked
@@ -306,9 +315,10 @@ class SystemConfig(ConfigModel):
             known["reduction-bytes-per-ns"] = _whole_bytes_per_ns(memory)
         return known
 
-    def algorithms(self, kind: CollectiveKind, dimensions: int) -> tuple[str, ...]:
+    def algorithms(self, kind: CollectiveKind, dimensions: int, needed_by: str = "") -> tuple[str, ...]:
         """The algorithms for a collective: one per dimension, or a single flat one; raises InputError.
 
+        ``needed_by``: in words, what asks for them; empty: a collective of the workload.
         A collective without a line of its own (broadcast, reduce, barrier, point-to-point) uses the all-reduce's.
         """
         if self.plays_nccl:
@@ -316,9 +326,10 @@ class SystemConfig(ConfigModel):
         key = _KEYS.get(kind, "all_reduce")
         name = f"{key.replace('_', '-')}-implementation"
         if self._before_cuts is not None:
-            self._before_cuts.algorithms(kind, self._dimensions_before_cuts)
+            self._before_cuts.algorithms(kind, self._dimensions_before_cuts, needed_by)
         algorithms: tuple[str, ...] = getattr(self, key)
-        refuse(not algorithms, f"key '{name}' is missing, which the workload's {kind.name.lower()} needs")
+        whose = needed_by or f"the workload's {kind.name.lower()}"
+        refuse(not algorithms, f"key '{name}' is missing, which {whose} needs")
         if len(algorithms) != dimensions and not is_flat(algorithms[0]):
             raise wrong(
                 f"key '{name}': found {counted(len(algorithms), 'algorithm')} "
@@ -337,6 +348,17 @@ class SystemConfig(ConfigModel):
         table = (self.nccl or NcclConfig()).placed(server, tuple(servers), merges=merges, has_sockets=has_sockets)
         queues = {"num_queues_per_dimension": MOST_CHANNELS, "active_chunks_per_dimension": MOST_CHANNELS}
         return self.model_copy(update={"nccl": table, **queues})
+
+    def read_from(self, source: str) -> SystemConfig:
+        """Return the system, told the file that it was read from."""
+        told = self.model_copy()
+        told._origin = _Origin(source)
+        return told
+
+    @property
+    def source(self) -> str | None:
+        """The file that the system was read from; None: none."""
+        return self._origin.source
 
     def with_reduction_trees(self, trees: ReductionTrees) -> SystemConfig:
         """Return the system, told the trees of the network's switches that reduce."""

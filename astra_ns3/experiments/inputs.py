@@ -170,7 +170,7 @@ def load_inputs(
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
     platform = _platform(system_config, tenancy, compatibility)
-    with named(system, of_its_own=_own_places(job)):
+    with named(files.system.source, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)
     with named(network, files.network, of_its_own=() if sharing is None else sharing.named):

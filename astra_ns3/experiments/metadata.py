@@ -17,7 +17,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT
 from astra_ns3.experiments.versions import versions
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.records import STEPS, RunRecords
+from astra_ns3.network.records import STEPS, FlowTotals, RunRecords
 from astra_ns3.network.run_document import (
     ExposedDocument,
     RunDocument,
@@ -161,18 +161,22 @@ def tries_document(played: Played, tries: Tries) -> TenantDocument:
 def _tenant_document(
     part: RunRequest, description: Description, records: RunRecords, outcome: Outcome
 ) -> TenantDocument:
-    """A tenant in a few numbers; times count from its start."""
-    totals = _totals(records)
+    """A tenant in a few numbers; times count from its start. Flows have no times of an NPU, which neither computes nor
+    waits."""
     return {
         **_with_outcome(description.tenant or {}, outcome),
         "workload": str(description.workload["source"]),
         "passes": None if part.passes == FOREVER else part.passes,
         "complete": records.complete,
         "finish_ps": records.finish_ps,
-        "compute_ps": totals["compute_ps"],
-        "exposed_ps": totals["exposed_ps"],
-        **_flows_of_tenant(records),
+        **(_times_of_npu(records) if records.flows is None else _flows_of_tenant(records.flows)),
     }
+
+
+def _times_of_npu(records: RunRecords) -> TenantDocument:
+    """Return how long the reported NPU computed and waited."""
+    npu = records.npus[records.reported_npu]
+    return {"compute_ps": npu.compute_ps, "exposed_ps": npu.exposed_ps}
 
 
 def waits_document(tenants: Sequence[TenantDocument]) -> WaitsDocument | None:
@@ -211,11 +215,8 @@ def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:
     return found if outcome.npus is None else {**found, "npus": list(outcome.npus)}
 
 
-def _flows_of_tenant(records: RunRecords) -> TenantDocument:
-    """How many of a tenant's flows have started and come, and how much slower than alone; nothing of others."""
-    flows = records.flows
-    if flows is None:
-        return {}
+def _flows_of_tenant(flows: FlowTotals) -> TenantDocument:
+    """How many of a tenant's flows have started and come, and how much slower than alone."""
     slowdowns = None if flows.all is None else flows.all["slowdowns"]
     return {"started": flows.started, "delivered": flows.delivered, "slowdowns": slowdowns}
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
+from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.described.csv_tables import explained_csv
@@ -91,8 +92,10 @@ def saved(path: Path, expected: str) -> tuple[RunDocument, Files]:
     refuse(not path.exists(), "there is no such folder", path)
     if not file.is_file():
         raise wrong(f"is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}", path)
-    with failing((OSError, ValueError), "cannot be read", file):
-        metadata: RunDocument = json.loads(file.read_text(encoding="utf-8"))
+    with failing((OSError, UnicodeError), "cannot be read", file):
+        text = file.read_text(encoding="utf-8")
+    with reading_json(os.fspath(file)):
+        metadata: RunDocument = json.loads(text)
         json.dumps(metadata, allow_nan=False)  # raises for numbers that JSON hasn't, as Infinity
     if not isinstance(metadata, dict) or metadata.get("format") != expected:
         raise wrong(_other_format(path, file, metadata, expected))

@@ -101,9 +101,9 @@ class TenantDocument(TypedDict, total=False):
     finish_ps: int
     """When its last NPU was done, from its start."""
     compute_ps: int
-    """Computing of its reported NPU."""
+    """Computing of its reported NPU; left out where it plays flows."""
     exposed_ps: int
-    """Waiting of its reported NPU."""
+    """Waiting of its reported NPU; left out where it plays flows."""
     traffic: bool
     """Whether it is other traffic."""
     started: int

@@ -1,23 +1,40 @@
-"""A plan as a page: what was found, the picture, why the best is the best, the table. Read from its folder's files."""
+"""A plan as a page: what was found, the picture, why the best is the best, the table. Read from its folder's files.
+
+The names of these files stand here, too: a new search begins by removing the files of an earlier one.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from astra_ns3.errors import wrong
+from astra_ns3.config.core.json_reading import reading_json
+from astra_ns3.errors import failing, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.studies.page import drawing, page_of, the_same_again
-from astra_ns3.studies.run_study import put
+from astra_ns3.studies.run_study import LAYER_TABLE, MEAN_TABLE, PAGE, STUDY_PARQUET, STUDY_TABLE, put
 
 PLAN, VARIED = "plan.json", "vary.json"
 """The files that pages are made of: of a plan, and of plans for several clusters."""
-_PICTURES: Mapping[str, str] = {PLAN: "frontier.svg", VARIED: "vary.svg"}
+BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
+"""The model with the best degrees, that whose next iterations are faster, and a system that no file of the user has."""
+PLAN_TABLE, VARIED_TABLE = "plan.csv", "vary.csv"
+PLAN_PICTURE, VARIED_PICTURE = "frontier", "vary"
+ENDINGS = (".png", ".svg")
+_PICTURES: Mapping[str, str] = {PLAN: f"{PLAN_PICTURE}.svg", VARIED: f"{VARIED_PICTURE}.svg"}
+_FORGOTTEN = (
+    *(STUDY_TABLE, MEAN_TABLE, LAYER_TABLE, STUDY_PARQUET),
+    *(f"{picture}{ending}" for picture in (PLAN_PICTURE, VARIED_PICTURE) for ending in ENDINGS),
+    *(BEST, NEXT, SYSTEM, PAGE),
+    *(PLAN_TABLE, VARIED_TABLE, PLAN, VARIED),
+)
+"""Files that tell of a plan. The last four show that there is one, so they are removed last."""
 _NUMBER = "-0123456789"
 
 
@@ -41,6 +58,21 @@ class Told:
     command: str = ""
 
 
+def forget(folder: Path, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Remove what a folder tells of an earlier plan, but none of the files that the new one reads; its runs stay.
+
+    Raises InputError if a file can't be removed.
+    """
+    if not any((folder / name).is_file() for name in (PLAN, VARIED, PLAN_TABLE, VARIED_TABLE)):
+        return
+    kept = {Path(each).resolve() for each in inputs if each is not None}
+    for name in _FORGOTTEN:
+        path = folder / name
+        if path.resolve() not in kept:
+            with failing(OSError, "cannot be removed", path):
+                path.unlink(missing_ok=True)
+
+
 def save_page(folder: Path, file: str, told: Told) -> None:
     """Write what a page tells, for pages that are made later; raises OSError."""
     put(folder / file, json.dumps(asdict(told), indent=1) + "\n")
@@ -52,7 +84,9 @@ def told_page(folder: Path) -> str | None:
     if file is None:
         return None
     try:
-        told = TypeAdapter(Told).validate_json((folder / file).read_bytes())
+        with reading_json(os.fspath(folder / file)):
+            document = json.loads((folder / file).read_text(encoding="utf-8"))
+        told = TypeAdapter(Told).validate_python(document)
     except (OSError, ValueError) as error:
         raise wrong(f"can't be read: {type(error).__name__}: {error}", folder / file) from error
     header = tag("header", tag("p", "astra-ns3 plan", class_="kicker"), tag("h1", told.title))

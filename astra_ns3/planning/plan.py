@@ -11,6 +11,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.changes.documents import document_of
+from astra_ns3.experiments.given_files import named
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, replace
@@ -18,6 +19,7 @@ from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
 from astra_ns3.planning.iterations import ITERATIONS, is_affordable, next_search, second_ps
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
+from astra_ns3.planning.page import forget
 from astra_ns3.planning.request import (
     AXIS,
     BACKEND,
@@ -102,7 +104,7 @@ def _asked(request: PlanRequest) -> list[Json]:
 
 
 def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, bounded: Bounded | None = None) -> Plan:
-    """Plan; what the request's folder has already isn't played again.
+    """Plan; what the request's folder has already isn't played again, but what it tells of an earlier plan goes first.
 
     ``bounded``: of other plans beside this one. Raises InputError for what can't be planned, and for a model that fits
     no choice.
@@ -117,6 +119,7 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, b
     own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
     together = request.jobs or cores()
     search = Search(space, bounds, capacity, together, request.cpu_seconds, () if own is None else (own,))
+    forget(request.folder, request.files)
     player = _Player(request, store, search)
     player.play(progress)
     found = search.found()
@@ -143,7 +146,8 @@ def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:
             space.workload.source,
         )
     inputs, plan = _inputs_of(request, space, first)
-    yield from Bounds(space, plan, inputs).all()
+    with named(inputs.system.source, of_its_own=(space.workload.source,)):
+        yield from Bounds(space, plan, inputs).all()
 
 
 def _choices(space: Space) -> Iterator[Choice]:

@@ -75,6 +75,11 @@ class PlanRequest:
             return Path(self.output)
         return _RESULTS / f"plan-{Path(self.model).stem}-{Path(self.network).stem}"
 
+    @property
+    def files(self) -> tuple[Given | None, ...]:
+        """Return the user's files; None: the usual system."""
+        return self.model, self.network, self.system
+
     @cached_property
     def base(self) -> RunRequest:
         """Return the run of the model as its file has it; it may not fit. Raises InputError for what isn't a model."""

@@ -11,10 +11,11 @@ from astra_ns3.planning.degrees import Choice
 from astra_ns3.planning.iterations import fastest_next
 from astra_ns3.planning.packets import expected_ps, order_of
 from astra_ns3.planning.plan import Plan
-from astra_ns3.planning.request import AXIS, PART
+from astra_ns3.planning.request import AXIS, NEXT_PART, PART, PASSES_AXIS
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.studies.figures.data import Row
-from astra_ns3.units import PS_PER_US
+from astra_ns3.studies.tables import FAILED
+from astra_ns3.units import PS_PER_US, counted
 
 # Measures of a study that a plan's table has.
 _MEASURES = (
@@ -84,6 +85,15 @@ def known_next(plan: Plan) -> dict[Choice, int]:
 def faster_next(plan: Plan) -> Choice | None:
     """Return the choice whose second iteration is faster than that of the best; None: no such one is known."""
     return fastest_next(plan.found.best, known_next(plan))
+
+
+def why_no_next(plan: Plan, choice: Choice) -> str | None:
+    """Return why the run of one or two iterations of a choice failed; None: it wasn't played, or didn't fail."""
+    runs = (row for row in plan.study.rows if row["part"] == NEXT_PART and row[AXIS] == choice.name)
+    failed = next((row for row in runs if row["status"] == FAILED), None)
+    if failed is None:
+        return None
+    return f"its run of {counted(failed[PASSES_AXIS], 'iteration')} failed: {failed['error']}"
 
 
 def frontier(rows: Sequence[Row]) -> list[Row]:

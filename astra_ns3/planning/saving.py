@@ -10,10 +10,22 @@ import yaml
 from astra_ns3.experiments.changes.documents import given_of
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.frontier import frontier_figure
-from astra_ns3.planning.page import PLAN, Shown, Told, save_page, sections
+from astra_ns3.planning.page import (
+    BEST,
+    ENDINGS,
+    NEXT,
+    PLAN,
+    PLAN_PICTURE,
+    PLAN_TABLE,
+    SYSTEM,
+    Shown,
+    Told,
+    save_page,
+    sections,
+)
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.result import COLUMNS, faster_next, losses, ranked_rows
-from astra_ns3.planning.text import BEST, NEXT, SYSTEM, head_of, table_of
+from astra_ns3.planning.text import head_of, table_of
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
@@ -21,15 +33,13 @@ from astra_ns3.studies.run_study import put, write_study
 from astra_ns3.units import format_time
 from astra_ns3.workload.models.changes import model_yaml
 
-TABLE, PICTURE = "plan.csv", "frontier"
 _WIDTH_INCHES = 7.0
-_ENDINGS = (".png", ".svg")
 
 
 def save_plan(plan: Plan) -> None:
     """Write all files; raises ResultsNotSaved or InputError."""
     folder, rows = plan.request.folder, ranked_rows(plan)
-    put(folder / TABLE, Table(TABLE, COLUMNS, [[row[name] for name in COLUMNS] for row in rows]).text())
+    put(folder / PLAN_TABLE, Table(PLAN_TABLE, COLUMNS, [[row[name] for name in COLUMNS] for row in rows]).text())
     if plan.found.best is not None:
         put(folder / BEST, model_yaml(plan.workload(plan.found.best)))
         (folder / NEXT).unlink(missing_ok=True)
@@ -40,11 +50,11 @@ def save_plan(plan: Plan) -> None:
             put(folder / SYSTEM, yaml.safe_dump(given_of(system), sort_keys=False))
     if rows and with_matplotlib.is_installed():
         drawing = with_matplotlib.drawn(frontier_figure(plan, rows), _WIDTH_INCHES, plan.study.expansion.study.title)
-        for ending in _ENDINGS:
-            with_matplotlib.write(drawing, folder / f"{PICTURE}{ending}")
+        for ending in ENDINGS:
+            with_matplotlib.write(drawing, folder / f"{PLAN_PICTURE}{ending}")
     told = told_of(plan, rows)
     save_page(folder, PLAN, told)
-    write_study(plan.study, told.command, sections(told, folder / f"{PICTURE}.svg"))
+    write_study(plan.study, told.command, sections(told, folder / f"{PLAN_PICTURE}.svg"))
 
 
 def told_of(plan: Plan, rows: Sequence[Row]) -> Told:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from astra_ns3.planning.page import BEST, NEXT, PLAN_TABLE, SYSTEM
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
-from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows
+from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows, why_no_next
 from astra_ns3.planning.search import Found
 from astra_ns3.report.alignment import aligned, clock, number_text, percent, table
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, counted, format_bytes, format_time
 
-BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
-"""The model with the best degrees, that whose next iterations are faster, and a system that no file of the user has."""
+_FIRST = f"{PLAN_TABLE} and {BEST} follow the first"
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
 
@@ -122,12 +122,14 @@ def iterations_text(plan: Plan, following: Found) -> str:
     """Say whether a next iteration, which may hide the gathering of weights after an update, has another best."""
     known, best, faster = known_next(plan), plan.found.best, faster_next(plan)
     if best not in known:
+        if best is not None and (why := why_no_next(plan, best)) is not None:
+            return f"the second of the best isn't known: {why}"
         return "with zero 1 or 2 the second may be faster than the first: give more --cpu-time, or run --passes 2"
     if faster is None:
         words = f"the best is the fastest of {len(known)} in the second, too: {format_time(known[best])}"
     else:
         times = f"{format_time(known[faster])}, the best {format_time(known[best])}"
-        words = f"from the second on another of {len(known)} is faster, {faster.name}: {times}"
+        words = f"from the second on another of {len(known)} is faster, {faster.name}: {times}; {_FIRST}"
     left = len(following.open)
     if not left:
         return f"{words}; no other is faster there"

@@ -280,7 +280,8 @@ _ENDED_BY = {
 
 def _line(job: TenantDocument) -> tuple[str, ...]:
     start_ps = job["start_ps"]
-    took = [format_time(job[name]) for name in ("finish_ps", "compute_ps", "exposed_ps")]
+    npu = (job.get("compute_ps"), job.get("exposed_ps"))
+    took = [format_time(job["finish_ps"]), *("-" if time_ps is None else format_time(time_ps) for time_ps in npu)]
     if start_ps is None:
         return job["name"], str(npus_of(job)), "never", "never", *took, ""
     finish = format_time(start_ps + job["finish_ps"]) if job["complete"] else "incomplete"

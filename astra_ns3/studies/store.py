@@ -26,10 +26,9 @@ from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.store import check_for_results, holds_run
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
-from astra_ns3.whole_file import STUDY_MARK
+from astra_ns3.whole_file import POINT_FILE, STUDY_MARK
 
 _LOG = logging.getLogger(__name__)
-POINT_FILE = "point.json"
 ADDRESS_LETTERS = 20
 """So much of a point's address names its folder."""
 _POINTS = "points"

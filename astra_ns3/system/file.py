@@ -33,7 +33,7 @@ def read_system(path: str | os.PathLike[str]) -> SystemConfig:
     is_yaml = Path(source).suffix.lower() in (".yaml", ".yml", ".json")
     with told_apart(path, SYSTEM):
         text = read_text(path)
-        return _system(parse_yaml(text, source) if is_yaml else _parse_text(text, source))
+        return _system(parse_yaml(text, source) if is_yaml else _parse_text(text, source)).read_from(source)
 
 
 def parse_system(

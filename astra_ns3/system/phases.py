@@ -24,6 +24,7 @@ from astra_ns3.system.route import Route
 _NAMES: Mapping[CollectiveKind, str] = MappingProxyType(
     {CollectiveKind.REDUCE_SCATTER: "reduce-scatter", CollectiveKind.ALL_GATHER: "all-gather"}
 )
+_HALVED = "an all-reduce by 'collective-optimization: localBWAware'"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class PhasePlanner:
     def _half(self, dimension: int, kind: CollectiveKind, bytes: int) -> Phase:
         """Return a phase of an all-reduce's first half (a reduce-scatter) or second half (an all-gather)."""
         own = self._compatibility.all_reduce_uses_own_algorithms
-        algorithms = self.algorithms(CollectiveKind.ALL_REDUCE if own else kind)
+        algorithms = self.algorithms(CollectiveKind.ALL_REDUCE if own else kind, _HALVED)
         refuse(
             bool(is_flat(algorithms[0])),
             f"key '{_NAMES[kind]}-implementation': found '{algorithms[0]}', but an all-reduce by 'localBWAware' "
@@ -128,6 +129,9 @@ class PhasePlanner:
             left_bytes = bytes * ranks
         return Phase(dimensions, played, algorithm, bytes, left_bytes)
 
-    def algorithms(self, kind: CollectiveKind) -> tuple[str, ...]:
-        """The system file's for a collective: of each dimension, or a flat one for all; raises InputError."""
-        return self._config.algorithms(kind, len(self._grid.sizes))
+    def algorithms(self, kind: CollectiveKind, needed_by: str = "") -> tuple[str, ...]:
+        """The system file's for a collective: of each dimension, or a flat one for all; raises InputError.
+
+        ``needed_by``: in words, what asks for them; empty: a collective of the workload.
+        """
+        return self._config.algorithms(kind, len(self._grid.sizes), needed_by)

@@ -30,8 +30,9 @@ from astra_ns3.experiments.servers.pool import Abandoned, ServerPool
 from astra_ns3.network.api import Limits
 from astra_ns3.studies.play_point import failed_outcome, play_point
 from astra_ns3.studies.run_study import measured_today
-from astra_ns3.studies.store import POINT_FILE, Store
+from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointTask, SourceChanged, Unplayed
+from astra_ns3.whole_file import POINT_FILE
 
 FOREIGN = ("pandas", "pyarrow", "dask", "distributed", "matplotlib")
 """What ns-3, which is GPL-2.0-only, shares no process with; or what a child has no need of."""

@@ -75,24 +75,50 @@ def test_rows_are_nccl_tests_own(operation: str, share: float) -> None:
 
 
 @pytest.mark.parametrize("operation", ["all_gather", "reduce_scatter", "alltoall"])
-def test_a_part_of_each_rank_is_whole_lines_and_a_row_without_bytes_is_printed(operation: str) -> None:
-    """As nccl-tests prints it: 16 ranks have 16 bytes each at least, so that less than 256 bytes are none."""
+def test_a_part_of_each_rank_is_whole_lines_and_what_is_less_has_no_row(operation: str) -> None:
+    """As nccl-tests rounds sizes: 16 ranks have 16 bytes each at least, so that less than 256 bytes are none."""
     sizes = ("-b", "200", "-e", "1800", "-f", "3")
     finished = command("nccl", operation, "--servers", "2xdgx-h100", *sizes, "--json")
     assert (finished.status, finished.err) == (0, "")
-    nothing, *rows = finished.json
-    assert [row["size"] for row in rows] == [600 // 256 * 256, 1800 // 256 * 256]
-    assert (nothing["size"], nothing["time_us"], nothing["algbw"], nothing["busbw"]) == (0, 0, 0, 0)
-    assert (nothing["algorithm"], nothing["channels"], nothing["binds"]) == ("-", 0, "-")
+    assert [row["size"] for row in finished.json] == [600 // 256 * 256, 1800 // 256 * 256]
     whole = command("nccl", operation, "--servers", "2xdgx-h100", "-b", "512", "-e", "512", "--json").json
-    assert whole == rows[:1]
+    assert whole == finished.json[:1]
 
 
-def test_sizes_of_others_are_whole_floats() -> None:
-    finished = command("nccl", "all_reduce", "--servers", "1xdgx-h100", "-b", "3", "-e", "9", "-f", "3")
-    lines = [line.split() for line in finished.out.splitlines() if not line.startswith("#")]
-    assert [line[0] for line in lines] == ["0", "8"]
-    assert lines[0][1:] == ["0.0", "0.00", "0.00"] * 2 + ["-", "-", "0", "-"]
+def test_sizes_of_others_are_whole_floats_and_those_left_out_are_counted() -> None:
+    finished = command("nccl", "all_reduce", "--servers", "1xdgx-h100", "-b", "1", "-e", "9", "-f", "3")
+    lines = finished.out.splitlines()
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    assert [row[0] for row in rows] == ["8"]
+    assert "# left out: 2 sizes below 4 bytes, rounded down to 0" in lines
+    (mean,) = (line for line in lines if line.startswith("# mean of busbw: "))
+    assert float(mean.split()[-2]) == pytest.approx(float(rows[0][3]), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("operation", "least", "more"),
+    [
+        ("all_reduce", 4, ()),
+        ("sendrecv", 4, ()),
+        ("all_gather", 256, ()),
+        ("reduce_scatter", 256, ()),
+        ("alltoall", 256, ()),
+        ("sendrecv", 4, ("--pairs",)),
+        ("alltoall", 256, ("--pairs",)),
+        ("all_reduce", 4, ("--what-if",)),
+    ],
+)
+def test_sizes_that_are_all_rounded_down_to_nothing_are_refused_with_the_least(
+    operation: str, least: int, more: tuple[str, ...]
+) -> None:
+    words = ("nccl", operation, "--servers", "2xdgx-h100", *more, "--json")
+    refused = command(*words, "-b", str(least - 1), "-e", str(least - 1))
+    assert refused.status == 2
+    (line,) = refused.err.splitlines()
+    assert (
+        f"-e: the largest size is {least - 1} bytes, expected at least {least}: sizes of {operation} on 16 GPUs" in line
+    )
+    assert command(*words, "-b", "1", "-e", str(least)).status == 0
 
 
 def test_the_table_is_laid_out_as_nccl_tests_lays_it_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,14 @@ import pytest
 from support.plans import copies_alone
 
 import astra_ns3
+from astra_ns3.network.run_document import StopDocument
 from astra_ns3.planning.plan import Plan, make_plan
+from astra_ns3.planning.request import AXIS, NEXT_PART, PASSES_AXIS
 from astra_ns3.planning.result import document, faster_next, known_next, ranked_rows
 from astra_ns3.planning.saving import save_plan, told_of
+from astra_ns3.planning.search import Played
 from astra_ns3.planning.text import plan_text
+from astra_ns3.studies.result import StudyResult
 
 US = {"us": 1.0, "ms": 1000.0}
 SHOWN_DIGITS = 5e-4
@@ -46,6 +51,7 @@ def test_a_plan_tells_the_time_of_second_iterations_and_writes_the_model_of_a_fa
     faster, text = faster_next(plan), plan_text(plan)
     assert (None if faster is None else faster.zero) == faster_stage
     assert (f"is faster, {'' if faster is None else faster.name}: " in text) == (faster is not None)
+    assert ("plan.csv and best.yaml follow the first" in text) == (faster is not None)
     assert (request.folder / "best-next.yaml").is_file() == ("best-next.yaml" in text) == (faster is not None)
     _check_why(plan)
     rows = {row["plan"]: row["next_us"] for row in ranked_rows(plan)}
@@ -56,3 +62,27 @@ def test_a_plan_tells_the_time_of_second_iterations_and_writes_the_model_of_a_fa
     said: Any = document(plan)["next_iterations"]
     assert said[0]["plan"] == fastest.name
     assert [each["next_us"] for each in said] == sorted(each["next_us"] for each in said)
+
+
+def test_a_failed_run_of_the_best_s_second_iteration_is_told_with_its_reason(tmp_path: Path) -> None:
+    plan = make_plan(copies_alone(tmp_path, "400Gbps"))
+    best, following, study = plan.found.best, plan.following, plan.study
+    assert best is not None
+    assert following is not None
+    assert "more --cpu-time" not in plan_text(plan)
+    (address,) = (
+        point.address
+        for point in study.expansion.points
+        if point.part == NEXT_PART and (point.labels[AXIS], point.labels[PASSES_AXIS]) == (best.name, 2)
+    )
+    error = StopDocument(kind="LimitReached", message="no memory is left", exit_status=4)
+    failed = replace(study.outcomes[address], status="failed", error=error)
+    outcomes = {**study.outcomes, address: failed}
+    told = replace(
+        plan,
+        following=replace(following, played={**following.played, best: Played(None, 1.0)}),
+        study=StudyResult(study.expansion, outcomes, study.folder),
+    )
+    text = plan_text(told)
+    assert "the second of the best isn't known: its run of 2 iterations failed: no memory is left" in text
+    assert "more --cpu-time" not in text

@@ -20,6 +20,7 @@ from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.memory import Available
 from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.report.scenario_text import scenario_run_text
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.generators.flow_sizes import flow_sizes
 from astra_ns3.workload.generators.flows import constant, incast, on_off, poisson
@@ -352,3 +353,21 @@ def test_a_list_of_flows_that_is_stopped_starts_no_more_of_them(files: Files, ba
     assert (first["started"], first["delivered"], first["ended_by"]) == (10, 10, "time")
     assert (second["started"], second["delivered"]) == (40, 40)
     assert result.metadata["statistics"]["messages"] == 50
+
+
+def test_flows_have_no_times_of_computing_and_waiting_beside_a_training_job(files: Files) -> None:
+    """Neither have the tables of one run: flows of NPUs don't wait for each other as passes do."""
+    (files.folder / "list.csv").write_text("source,destination,bytes\n0,1,20KB\n", encoding="utf-8")
+    entry = {"name": "t", "kind": "poisson", "sizes": "20KB", "load": 0.2}
+    listed = {"name": "listed", "workload": "list.csv", "system": "system.txt", "npus": [2, 3]}
+    result = files.play(network(), jobs=[job(npus=[0, 1, 4, 5]), listed], traffic=[entry])
+    table = {row["job"]: row for row in result.rows("jobs.csv")}
+    training = result.tenants["a"].metadata
+    assert PS_PER_US * float(table["a"]["exposed_us"]) == pytest.approx(training["exposed_ps"])
+    for name in ("listed", "t"):
+        assert [table[name][column] for column in ("compute_us", "exposed_us")] == ["", ""]
+        assert float(table[name]["duration_us"]) > 0
+        (told,) = (each for each in result.metadata["jobs"] if each["name"] == name)
+        assert not told.keys() & {"compute_ps", "exposed_ps"}
+    line = next(line for line in scenario_run_text(result.metadata, None).splitlines() if line.startswith("listed"))
+    assert line.split()[-2:] == ["-", "-"]

@@ -123,10 +123,13 @@ def _by_credit(draw: Draw, parts: Parts, graph: Graph, roce: Drawn, packet_bytes
 
 
 def _with_ways_and_sums(seed: int, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
-    """Now and then have flows take longer ways, where links are by credit, and switches reduce."""
+    """Now and then have switches reduce, and flows take longer ways, where links are by credit.
+
+    In this order: switches that reduce have routes to them, which need lanes, too.
+    """
+    _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
     if all("credits" in place for place in parts.places):
         _over_drawn_switches(Draw(f"valiant {seed}"), parts, network, files)
-    _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
 
 
 def _over_drawn_switches(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str]) -> None:

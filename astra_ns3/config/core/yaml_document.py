@@ -12,11 +12,14 @@ import re
 import yaml
 
 from astra_ns3.config.core.document import Document, KeyPath
+from astra_ns3.config.core.json_reading import not_json
 from astra_ns3.errors import Where, located, wrong
 
 _TAG = "tag:yaml.org,2002:"
 _DECIMAL_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 _DECIMAL_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?\.[0-9][0-9_]*([eE][-+]?[0-9]+)?")
+# A mapping of YAML may begin with a brace, too, but then without quotes.
+_JSON = re.compile(r'\s*\{\s*(?:["}]|$)')
 _LONGEST_NUMBER = 40
 _DEEPEST = 50
 # Aliases multiply what they stand for; a file of ours, graphs too, has fewer values than this.
@@ -51,9 +54,9 @@ def parse_yaml(text: str, source: str) -> Document:
 def check_json(text: str, source: str) -> None:
     """Raise InputError, with line and column, for what begins as JSON and isn't; YAML's words don't fit it."""
     try:
-        json.loads(text if text.lstrip().startswith("{") else "{}")
+        json.loads(text if _JSON.match(text) else "{}")
     except json.JSONDecodeError as error:
-        raise wrong(f"is not valid JSON: {error.msg}, column {error.colno}", Where(source, error.lineno)) from error
+        raise not_json(error, source) from error
     except (ValueError, RecursionError):  # the reader says what is wrong
         return
 

@@ -63,7 +63,7 @@ class OwnPolicy(ConfigModel):
         AfterValidator(_own_kind),
         WithJsonSchema({"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$", "examples": [FORM]}),
     ]
-    """`FILE.py:name`, a function that answers."""
+    """`FILE.py:name`, a function that answers. The path begins at the scenario's folder."""
     parameters: Annotated[dict[str, Plain | tuple[Plain, ...]], BeforeValidator(plain_values)] = Field(
         default_factory=dict
     )

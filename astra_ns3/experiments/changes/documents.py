@@ -90,7 +90,8 @@ def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyP
 
         return ModelWorkload(parse_model_file(Document(source, data, lines), SCHEDULES), config.source)
     if isinstance(config, SystemConfig):
-        return parse_system(data, source, lines)
+        changed = parse_system(data, source, lines)
+        return changed if config.source is None else changed.read_from(config.source)
     document = Document(source, data, lines)
     if isinstance(config, NetworkConfig):
         return validated(NetworkConfig, document)

@@ -257,8 +257,8 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn("start_us", "us", "when it started, in simulated time; empty: it never did"),
             CsvColumn("finish_us", "us", "when its last NPU was done, or it was stopped, in simulated time"),
             CsvColumn("duration_us", "us", "from start to finish"),
-            CsvColumn("compute_us", "us", "computing of the reported NPU"),
-            CsvColumn("exposed_us", "us", "waiting of the reported NPU"),
+            CsvColumn("compute_us", "us", "computing of the reported NPU; empty where it plays flows"),
+            CsvColumn("exposed_us", "us", "waiting of the reported NPU; empty where it plays flows"),
             CsvColumn("passes", "", "passes that it has done"),
             CsvColumn(
                 "ended_by",

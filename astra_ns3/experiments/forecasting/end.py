@@ -1,6 +1,7 @@
 """The end of a run as far as it is known before: no simulated time goes beyond 64 bits of picoseconds, 106 days.
 
-Only what NPU 0 computes, and when flows start, count here. All other things are refused when the run gets there.
+Only what an NPU computes (of training loops and models NPU 0), and when flows start, count here. All other things are
+refused when the run gets there.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import numpy as np
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.experiments.jobs.flows import FlowsJob
-from astra_ns3.experiments.jobs.job import ProgramsJob
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND, format_bytes, format_time
 
 _BEYOND = "which ends beyond 106 days, the most that simulated time lasts"
@@ -27,15 +27,14 @@ def check_end(parts: Parts) -> None:
 
 
 def _check_computing(inputs: Inputs, passes: int) -> None:
-    if not isinstance(inputs.job, ProgramsJob):
-        return
-    compute_ps, _ = inputs.job.expected_computation(inputs.platform, passes)
+    compute_ps, npu = inputs.job.least_computation(inputs.platform, passes)
     least_ps = compute_ps if inputs.slowdown is None else int(compute_ps * inputs.slowdown.least_factor)
     start_ps = inputs.tenancy.start_ps
     begun = f" from {format_time(start_ps)} on" if start_ps else ""
+    fewer = "fewer passes, or " if passes > 1 else ""
     refuse(
         start_ps + least_ps > LARGEST_INTEGER,
-        f"NPU 0 computes for {format_time(least_ps)}{begun}, {_BEYOND}; use fewer passes, or shorter computations",
+        f"NPU {npu} computes for {format_time(least_ps)}{begun}, {_BEYOND}; use {fewer}shorter computations",
         inputs.job.source,
     )
 

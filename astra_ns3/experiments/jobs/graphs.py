@@ -105,6 +105,11 @@ class GraphJob(Job):
         counts = self._counted(platform)
         return (counts.npu0_compute_ps, counts.computations) if counts.whole else (0, 0)
 
+    def least_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
+        """Return the longest of all NPUs' computations on the device, or on the host; its parts go one by one."""
+        counts = self._counted(platform)
+        return counts.longest_ps, counts.longest_npu
+
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> GraphDriver:
         """The graph of every NPU."""
         return GraphDriver(

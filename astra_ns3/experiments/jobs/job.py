@@ -110,6 +110,10 @@ class Job(ABC):
         """For how long NPU 0 computes (ps), and how many operations of all NPUs take time."""
         return 0, 0
 
+    def least_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
+        """Return for how long (ps) an NPU computes, one thing after the other, and which NPU; 0 where nobody knows."""
+        return 0, 0
+
     def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Each kind of collective that is issued before anything computes or waits, and how often."""
         return []
@@ -139,6 +143,11 @@ class ProgramsJob(Job):
     def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """Return what the programs' dry run gives."""
         return expected_computation(self.programs(platform, passes))
+
+    def least_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
+        """Return what NPU 0 computes."""
+        compute_ps, _ = self.expected_computation(platform, passes)
+        return compute_ps, 0
 
     def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Return what the programs' dry run gives."""

@@ -7,21 +7,26 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import refuse
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.whole_file import RUN_FILE
 
 
 @dataclass(frozen=True)
 class FoundRun:
-    """The content of a run.json, and in which folder it stands, as seen from where the search began."""
+    """The content of a run.json, and in which folder it stands, as seen from where the search began.
+
+    ``whole``: of one of several jobs, the content of the run.json of the whole run; empty if there is none.
+    """
 
     folder: str
     metadata: Mapping[str, Json]
+    whole: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,28 +57,36 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
             continue
         name = os.path.relpath(folder, top)
         try:
-            metadata = _read(file)
-        except (OSError, ValueError, RecursionError) as error:
+            document = _read(file)
+        except (InputError, OSError, ValueError) as error:
             damaged.append((name, getattr(error, "strerror", None) or str(error)))
             continue
-        if metadata is not None:
-            runs.append(FoundRun(name, metadata))
+        if document.get("format") == FORMAT:
+            runs.append(FoundRun(name, document, _whole(Path(folder).parent) if "job" in document else {}))
     return Found(tuple(runs), tuple(sorted(damaged)))
 
 
-def _read(file: Path) -> Mapping[str, Json] | None:
-    """The content of a run.json; None if it is that of several seeds or tenants, which have folders of their own.
+def _read(file: Path) -> Mapping[str, Json]:
+    """Return the content of a run.json, also of one of several seeds or jobs, which have folders of their own.
 
-    Raises OSError and ValueError for what is no run's.
+    Raises InputError, OSError and ValueError for what is no run's.
     """
     if not file.is_file():
         raise ValueError(f"{RUN_FILE} is no file")
-    metadata = json.loads(file.read_text(encoding="utf-8"))
-    form = metadata.get("format") if isinstance(metadata, dict) else None
-    if form in (SEEDS_FORMAT, SCENARIO_FORMAT):
-        return None
-    if not isinstance(metadata, dict) or form != FORMAT:
+    text = file.read_text(encoding="utf-8")
+    with reading_json(RUN_FILE):
+        metadata = json.loads(text)
+    if not isinstance(metadata, dict) or metadata.get("format") not in (FORMAT, SEEDS_FORMAT, SCENARIO_FORMAT):
         raise ValueError(f"{RUN_FILE} was not written by this program")
-    if metadata.get("format_version") != FORMAT_VERSION:
+    if metadata["format"] == FORMAT and metadata.get("format_version") != FORMAT_VERSION:
         raise ValueError(f"{RUN_FILE} has format_version {metadata.get('format_version')!r}, not {FORMAT_VERSION}")
     return metadata
+
+
+def _whole(folder: Path) -> Mapping[str, Json]:
+    """Return the content of the run.json of all jobs of a run; empty if it can't be read."""
+    try:
+        found = _read(whole_run(folder) / RUN_FILE)
+    except (InputError, OSError, ValueError):
+        return {}
+    return found if found.get("format") == SCENARIO_FORMAT else {}

@@ -16,7 +16,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
-from astra_ns3.errors import SimulationStalled
+from astra_ns3.errors import SimulationStalled, refuse
 from astra_ns3.experiments.forecasting.costs import SECONDS_PER_CHANNEL_MESSAGE
 from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, place_of, with_servers
 from astra_ns3.experiments.network_parts.packet_graph import Ground
@@ -41,7 +41,7 @@ from astra_ns3.system.nccl.parts import of_name
 from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.system.phases import Phase
 from astra_ns3.topology.ports import node_name
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_US, counted
 
 OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
     {
@@ -85,8 +85,8 @@ class BenchRow:
 
     @property
     def alg_gbytes_per_s(self) -> float:
-        """Size over time; 0 of no bytes."""
-        return self.size_bytes / self.time_us / BYTES_PER_US if self.size_bytes else 0.0
+        """Size over time."""
+        return self.size_bytes / self.time_us / BYTES_PER_US
 
     @property
     def bus_gbytes_per_s(self) -> float:
@@ -131,24 +131,10 @@ def bench(
     seed: int,
     tell: Tell = silent,
 ) -> list[BenchRow]:
-    """Play each case on its NPUs, one after the other; one without bytes takes no time. Raises InputError.
+    """Play each case, which has bytes, on its NPUs, one after the other. Raises InputError.
 
     ``tell`` hears beforehand how much there is to play, if it takes long.
     """
-    played = iter(_rows(operation, [case for case in cases if case.size_bytes], network, table, backend, seed, tell))
-    return [next(played) if case.size_bytes else BenchRow(0, 0.0, 0.0, "-", "-", 0, "-", 0.0) for case in cases]
-
-
-def rounded(operation: str, size: int, ranks: int) -> int:
-    """Return a size as nccl-tests rounds it down: to equal parts of whole lines, where each rank has a part of its own,
-    else to whole elements."""
-    unit = _LINE_BYTES * ranks if operation in _PARTED else _ELEMENT_BYTES
-    return size // unit * unit
-
-
-def _rows(
-    operation: str, cases: Sequence[Case], network: AnyNetwork, table: NcclConfig, backend: str, seed: int, tell: Tell
-) -> list[BenchRow]:
     if not cases:
         return []
     system = system_of(network, table, backend)
@@ -161,6 +147,33 @@ def _rows(
         return list(played.rows(network))
     finally:
         native.close()
+
+
+def rounded_sizes(operation: str, sizes: Sequence[int], ranks: int) -> list[int]:
+    """Return rising sizes as nccl-tests rounds them down, without those of which nothing is left.
+
+    Where each rank has a part of its own, it is whole lines; else sizes are whole elements. Raises InputError if
+    nothing is left of all.
+    """
+    unit = least_size(operation, ranks)
+    refuse(
+        sizes[-1] < unit,
+        f"-e: the largest size is {counted(sizes[-1], 'byte')}, expected at least {unit}: sizes of {operation} on "
+        f"{counted(ranks, 'GPU')} are rounded down to multiples of {unit} bytes, as by nccl-tests",
+    )
+    return [size // unit * unit for size in sizes if size >= unit]
+
+
+def left_out(operation: str, sizes: Sequence[int], ranks: int) -> str | None:
+    """Return how many sizes have no row, in words; None: all have one."""
+    unit = least_size(operation, ranks)
+    small = sum(size < unit for size in sizes)
+    return f"left out: {counted(small, 'size')} below {unit} bytes, rounded down to 0" if small else None
+
+
+def least_size(operation: str, ranks: int) -> int:
+    """Return the least size that nccl-tests plays; all others are multiples of it."""
+    return _LINE_BYTES * ranks if operation in _PARTED else _ELEMENT_BYTES
 
 
 def system_of(network: AnyNetwork, table: NcclConfig, backend: str) -> SystemConfig:

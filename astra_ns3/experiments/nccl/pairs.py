@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import ends_in, refuse
-from astra_ns3.experiments.nccl.bench import Case, rounded
+from astra_ns3.experiments.nccl.bench import Case, rounded_sizes
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.figures.figure import Axis, Figure, Heat, Panel, Series, Words
@@ -54,7 +54,7 @@ def measure_pairs(machine: Machine, operation: str, size: int, seed: int = 1) ->
         not 2 <= servers <= _MOST_SERVERS,
         f"--pairs: found {servers} servers, expected 2 to {_MOST_SERVERS}: each two of them are played",
     )
-    size = rounded(operation, size, 2 * gpus)
+    (size,) = rounded_sizes(operation, [size], 2 * gpus)
     pairs = list(combinations(range(servers), 2))
     npus = [(*range(one * gpus, (one + 1) * gpus), *range(other * gpus, (other + 1) * gpus)) for one, other in pairs]
     rows = machine.bench_cases(operation, [Case(size, members) for members in npus], seed)

@@ -15,14 +15,14 @@ _HEAD = (
 )
 
 
-def table_text(operation: str, where: str, version: str, rows: Sequence[BenchRow], ways: str | None = None) -> str:
-    """The table; times out of place, then in place, which are the same here. ``ways``: how messages leave servers."""
+def table_text(operation: str, where: str, version: str, rows: Sequence[BenchRow], more: Sequence[str] = ()) -> str:
+    """The table; times out of place, then in place, which are the same here. ``more``: what is said above its head."""
     known = parse_version(version)
     of = "" if known.is_known else f" (by the rules of {known.rules[0]}.{known.rules[1]})"
     title = f"# {operation} on {where}, NCCL {version}{of}: out of place, in place"
     over = [row for row in rows if row.share > _ALL]
     beyond = f"# {len(over)} of {len(rows)} sizes exceed their lines: messages never meet on this backend; use flow"
-    lines = [title, *([f"# {ways}"] if ways else []), *_HEAD, *map(_line, rows), *([beyond] if over else [])]
+    lines = [title, *(f"# {words}" for words in more), *_HEAD, *map(_line, rows), *([beyond] if over else [])]
     return "\n".join([*lines, f"# mean of busbw: {_mean(rows):.4g} GB/s"])
 
 

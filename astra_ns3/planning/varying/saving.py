@@ -6,7 +6,16 @@ from pathlib import Path
 
 from astra_ns3.errors import ResultsNotSaved
 from astra_ns3.experiments.tables import Table
-from astra_ns3.planning.page import VARIED, Shown, Told, save_page, told_page
+from astra_ns3.planning.page import (
+    ENDINGS,
+    VARIED,
+    VARIED_PICTURE,
+    VARIED_TABLE,
+    Shown,
+    Told,
+    save_page,
+    told_page,
+)
 from astra_ns3.planning.saving import save_plan
 from astra_ns3.planning.varying.picture import varied_figure
 from astra_ns3.planning.varying.result import COLUMNS, Cell, rows_of
@@ -15,8 +24,6 @@ from astra_ns3.planning.varying.varying import Varied
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.run_study import PAGE, put
 
-TABLE, PICTURE = "vary.csv", "vary"
-_ENDINGS = (".png", ".svg")
 _WIDTH_INCHES = 7.0
 
 
@@ -27,7 +34,7 @@ def save_varied(varied: Varied) -> None:
     rows = [[_text(row[name]) for name in columns] for row in rows_of(varied)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        put(folder / TABLE, Table(TABLE, columns, rows).text())
+        put(folder / VARIED_TABLE, Table(VARIED_TABLE, columns, rows).text())
     except OSError as error:
         raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
     for point in varied.points:
@@ -35,8 +42,8 @@ def save_varied(varied: Varied) -> None:
             save_plan(point.plan)
     if with_matplotlib.is_installed():
         drawing = with_matplotlib.drawn(varied_figure(varied), _WIDTH_INCHES, "")
-        for ending in _ENDINGS:
-            with_matplotlib.write(drawing, folder / f"{PICTURE}{ending}")
+        for ending in ENDINGS:
+            with_matplotlib.write(drawing, folder / f"{VARIED_PICTURE}{ending}")
     model, network = (Path(each).stem for each in (varied.request.model, varied.request.network))
     title = f"Plans of {model} on clusters like {network}"
     head, lines = table_of(varied)

@@ -15,6 +15,7 @@ from astra_ns3.experiments.store import holds_run
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
+from astra_ns3.planning.page import forget
 from astra_ns3.planning.plan import Bounded, Plan, capacity_bytes, make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Search
@@ -156,6 +157,8 @@ def vary(
     refuse(len(points) > _MOST_POINTS, f"{_OPTION} makes {len(points):,} points, expected at most {_MOST_POINTS}")
     for point in points:
         _ = point.request.base  # all files are read with all values
+    for each in (request, *(point.request for point in points if play)):
+        forget(each.folder, each.files)
     bounded = Bounded()
     done = [_planned(point, bounded, progress, play=play) for point in points]
     refuse(not any(point.best for point in done), f"no point has a plan: {done[0].why}")

@@ -14,6 +14,7 @@ from astra_ns3.frozen import dataclass, field
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, request_kind
 from astra_ns3.playing.graphs.communication import Requests
 from astra_ns3.playing.graphs.custom import custom_messages
+from astra_ns3.playing.graphs.slots import Slot, slot_rule
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.graphs.checks.location import location
@@ -28,13 +29,16 @@ MOST_KINDS = 50_000
 class GraphCounts:
     """``requests``: each kind of collective, with one that stands for all of it, and how often; ``messages``: how often
     each (source, destination, bytes). ``computations`` of all NPUs take time; ``whole``: whether all was counted;
-    ``sends``: whether any node sends a message, be it to its own NPU."""
+    ``sends``: whether any node sends a message, be it to its own NPU. ``longest_ps``: what computations take that one
+    NPU, ``longest_npu``, does one after the other."""
 
     kinds: Counter[RequestKind] = field(default_factory=Counter)
     messages: Counter[tuple[int, int, int]] = field(default_factory=Counter)
     first: dict[RequestKind, CollectiveRequest] = field(default_factory=dict)
     computations: int = 0
     npu0_compute_ps: int = 0
+    longest_ps: int = 0
+    longest_npu: int = 0
     nodes: int = 0
     whole: bool = True
     sends: bool = False
@@ -106,6 +110,7 @@ class NodeCounter:
         self._replays = system.replay_only
         self._requests = Requests(workload.groups, workload.npus, dimensions, compatibility)
         self._durations = Durations(system, compatibility)
+        self._slot_of = slot_rule(by_number=compatibility.nodes_of_graphs_by_number)
         self._custom = {} if system.replay_only else custom_messages(system)
         self._told_by: dict[Communicator | None, int] = {}
         self._sent: dict[tuple[int, int | None, int], int] = {}
@@ -134,7 +139,7 @@ class NodeCounter:
         """The same nodes; what can't be asked is kept for later, for there may be worse."""
         duration = self._durations.said if self._replays else self._durations.of
         replays, compute, count = self._replays, NodeKind.COMPUTE, 0
-        computations = computed_ps = 0
+        computations, slots_ps = 0, [0] * len(Slot)
         for node in nodes:
             count += 1
             if self._problem is None:
@@ -143,7 +148,7 @@ class NodeCounter:
                         time_ps = duration(node)
                         if time_ps:
                             computations += 1
-                            computed_ps += time_ps
+                            slots_ps[self._slot_of(node)] += time_ps
                     elif node.kind is NodeKind.SEND:
                         self._count_message(npu, node)
                     elif node.kind is NodeKind.COLLECTIVE:
@@ -154,7 +159,10 @@ class NodeCounter:
         self._counts.nodes += count * self._each
         self._counts.computations += computations * self._each
         if npu == 0:
-            self._counts.npu0_compute_ps = computed_ps
+            self._counts.npu0_compute_ps = sum(slots_ps)
+        longest_ps = max(slots_ps[: Slot.NONE])
+        if longest_ps > self._counts.longest_ps:
+            self._counts.longest_ps, self._counts.longest_npu = longest_ps, npu
 
     def _count_message(self, npu: int, node: GraphNode) -> None:
         self._counts.sends = True

@@ -98,6 +98,25 @@ def test_tables_of_a_study_are_written_by_itself_alone(tmp_path: Path) -> None:
     check_free(tmp_path / "new.csv", overwrite=False)
 
 
+def test_the_outcome_of_a_point_is_written_by_its_study_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says that the point is finished; a file of its name elsewhere is the user's own."""
+    point = tmp_path / "study" / "points" / "0123"
+    point.mkdir(parents=True)
+    (tmp_path / "study" / ".study.json").write_text("{}", encoding="utf-8")
+    for folder in (point, tmp_path):
+        (folder / "point.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(point)
+    for path in (point / "point.json", Path("point.json")):
+        with pytest.raises(InputError, match=r"point.json: is a file of the point in this folder"):
+            check_free(path, overwrite=True)
+    check_free(tmp_path / "point.json", overwrite=True)
+    assert status_of(["show", "collective", "ring", "-o", "point.json", "--overwrite"]) == 2
+    assert "point.json: is a file of the point" in capsys.readouterr().err
+    assert (point / "point.json").read_text(encoding="utf-8") == "{}"
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 import pytest
 import yaml
 
+from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.core.yaml_document import check_json, parse_yaml
 from astra_ns3.errors import InputError
 
 
@@ -84,7 +86,10 @@ def test_yaml_keeps_values_and_the_line_of_each_key() -> None:
         ("? [1, 2]\n: 3\n", r"f:1: a key must be a word"),
         ("# nothing\n", r"f:1: expected 'key: value' lines"),
         ("a: \x07\n", r"f: is not valid YAML"),
-        ('{"a": 1,\n "b": 2 "c": 3}', r"f:2: is not valid JSON: Expecting ',' delimiter, column 9$"),
+        (
+            '{"a": 1,\n "b": 2 "c": 3}',
+            r"f:2: is not JSON in column 9: found '\"c\"', expected ',' or a closing bracket$",
+        ),
         ("{a: 1, b: [}", r"f:1: is not valid"),
         ("[" * 5000, r"f"),
     ],
@@ -92,6 +97,39 @@ def test_yaml_keeps_values_and_the_line_of_each_key() -> None:
 def test_yaml_traps_are_refused_with_their_line(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_yaml(text, "f")
+
+
+BROKEN_JSON = [
+    ('{"a": 1,\n "b": 2 "c": 3}', 2, 9, "'\"c\"'", "',' or a closing bracket"),
+    ('{"a": [1, 2', 1, 12, "the end of the file", "',' or a closing bracket"),
+    ('{"a" 1}', 1, 6, "'1'", "':' after the key"),
+    ('{"a": 1, b: 1}', 1, 10, "'b'", "a key in double quotes"),
+    ('{"a": tru}', 1, 7, "'tru'", "a value: a text in double quotes, a number, true, false, null, [...] or {...}"),
+    ('{"a": \n', 2, 1, "the end of the file", "a value: "),
+    ('{"a": "b}', 1, 7, "'\"b}'", "'\"' at the end of the text, or \\n for a line break in it"),
+    ('{"a": "b\n"}', 1, 9, "the end of the line", "'\"' at the end of the text, or "),
+    ('{"a": "\\x"}', 1, 8, "'\\'", "one of "),
+    ('{"a": "\\u12"}', 1, 9, "'u12'", "four hexadecimal digits after \\u"),
+    ('{"a": 1} x', 1, 10, "'x'", "the end of the file"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column", "found", "expected"), BROKEN_JSON)
+def test_broken_json_is_told_in_plain_words(text: str, line: int, column: int, found: str, expected: str) -> None:
+    """Line and column, counted by hand from 1, what stands there, and what should: none of Python's words."""
+    said = []
+    for read in (lambda: json.loads(text), lambda: check_json(text, "f")):
+        with pytest.raises(InputError) as raised, reading_json("f"):
+            read()
+        said.append(str(raised.value).removeprefix("f: "))
+    assert len(set(said)) == 1
+    assert said[0].startswith(f"f:{line}: is not JSON in column {column}: found {found}, expected {expected}")
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, 2,]}', '{"a": 1,\n}'])
+def test_a_comma_before_a_closing_bracket_is_told(text: str) -> None:
+    with pytest.raises(InputError, match=r"^f:[12]: is not JSON .*, expected no ',' before a closing bracket$"):
+        check_json(text, "f")
 
 
 def test_yaml_that_a_program_dumped_with_anchors_is_read() -> None:

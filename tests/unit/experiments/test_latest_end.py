@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.fake_backend import FakeBackend
+from support.graphs.small_graphs import SmallGraphs, compute
 from support.small_run import NPUS, small_network, small_system
 
 import astra_ns3
@@ -37,6 +38,26 @@ def test_computing_beyond_the_end_of_time_is_refused_by_validate_and_run() -> No
         validate(**files, options=Options(passes=3))
     with pytest.raises(InputError, match=told):
         astra_ns3.run(**files, passes=3, backend=FakeBackend(NPUS))
+
+
+def test_computing_of_any_npu_of_a_trace_beyond_the_end_of_time_is_refused_by_validate_and_run() -> None:
+    """Two computations of NPU 2 on its device, of 5e18 ps each, go one after the other."""
+    long_us = 5 * 10**12
+    rank = compute(1, long_us), compute(2, long_us)
+    files: dict[str, Any] = {"system": small_system(), "network": small_network()}
+    told = "^small: NPU 2 computes for 10000000 s, which ends beyond 106 days, .*; use shorter computations$"
+    graphs = SmallGraphs(((), (compute(1, 5),), rank, *[()] * (NPUS - 3)))
+    with pytest.raises(InputError, match=told):
+        validate(graphs, **files)
+    with pytest.raises(InputError, match=told):
+        astra_ns3.run(workload=graphs, **files, backend=FakeBackend(NPUS))
+
+
+def test_computing_of_a_device_beside_that_of_its_host_may_be_as_long() -> None:
+    long_us = 5 * 10**12
+    rank = compute(1, long_us), compute(2, long_us, on_host=True)
+    graphs = SmallGraphs((rank, *[()] * (NPUS - 1)))
+    validate(graphs, small_system(), small_network())
 
 
 def test_a_flow_that_starts_too_late_for_its_data_is_refused_with_its_start() -> None:

@@ -349,11 +349,17 @@ def test_flows_without_an_output_folder_live_as_long_as_the_result() -> None:
     ("text", "message"),
     [
         (None, "is not the folder of a run"),
-        ("{", "cannot be read"),
+        ("{", r"run\.json:1: is not JSON in column 2: found the end of the file, expected a key in double quotes"),
         ("[]", "was not written by this program"),
         ('{"format": "astra-ns3 run", "format_version": 99}', "format_version is 99"),
-        ('{"format": "astra-ns3 run", "finish_ps": Infinity}', r"run\.json: cannot be read: .* not JSON compliant"),
-        ('{"format": "astra-ns3 run", "finish_ps": 1e999}', r"run\.json: cannot be read: .* not JSON compliant"),
+        (
+            '{"format": "astra-ns3 run", "finish_ps": Infinity}',
+            r"run\.json: is not JSON that can be read: .* compliant",
+        ),
+        (
+            '{"format": "astra-ns3 run", "finish_ps": 1e999}',
+            r"run\.json: is not JSON that can be read: .* compliant",
+        ),
     ],
 )
 def test_loading_what_is_no_run_is_an_error(tmp_path: Path, text: str | None, message: str) -> None:

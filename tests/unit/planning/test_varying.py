@@ -16,8 +16,9 @@ from astra_ns3.frozen import replace
 from astra_ns3.planning import plan as planning
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
-from astra_ns3.planning.plan import Bounded, bounds_of
+from astra_ns3.planning.plan import Bounded, Plan, bounds_of, make_plan
 from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.varying import varying
 from astra_ns3.planning.varying.picture import varied_figure
 from astra_ns3.planning.varying.varying import BestBound, best_bound, varied_keys, vary
 from astra_ns3.report.figures.figure import Words
@@ -132,3 +133,50 @@ def test_another_workload_is_told_where_a_model_file_comes_from(request_of_a_pla
     assert read_plan_file(text) is None
     with pytest.raises(InputError, match=r"text\.txt: is no model file, .*'astra-ns3 generate workload config\.json"):
         _ = replace(request_of_a_plan, model=text).base
+
+
+def _with_an_earlier_plan(folder: Path) -> set[str]:
+    """Write the files that an earlier plan left in a folder; return the names of what tells of it."""
+    told = {"vary.csv", "vary.json", "vary.svg", "plan.csv", "plan.json", "best-next.yaml", "study.csv", "index.html"}
+    (folder / "points").mkdir(parents=True)
+    for name in (*told, "notes.txt", "points/run.json"):
+        (folder / name).write_text("of an earlier plan", encoding="utf-8")
+    return told
+
+
+@pytest.mark.parametrize("varied", [True, False])
+def test_an_interrupted_search_leaves_nothing_that_tells_of_an_earlier_plan(
+    request_of_a_plan: PlanRequest, monkeypatch: pytest.MonkeyPatch, varied: bool
+) -> None:
+    folder = request_of_a_plan.folder
+    point = folder / "plan-rate-1Gbps"
+    told = _with_an_earlier_plan(folder)
+    _with_an_earlier_plan(point)
+
+    def interrupted(*_: object, **__: object) -> Plan:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(varying if varied else planning._Player, "make_plan" if varied else "play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _ = vary(request_of_a_plan, varied_keys([f"{RATE}=1Gbps"])) if varied else make_plan(request_of_a_plan)
+    for each in (folder, point) if varied else (folder,):
+        left = {path.name for path in each.iterdir()}
+        assert not left & told
+        assert {"notes.txt", "points"} <= left
+
+
+def test_a_search_removes_none_of_the_files_that_it_reads(request_of_a_plan: PlanRequest) -> None:
+    folder = request_of_a_plan.folder
+    _with_an_earlier_plan(folder)
+    model = folder / "best.yaml"
+    model.write_bytes(Path(request_of_a_plan.model).read_bytes())
+    _ = vary(replace(request_of_a_plan, model=model), varied_keys([f"{RATE}=1Gbps"]), play=False)
+    assert model.is_file()
+    assert not (folder / "vary.csv").exists()
+
+
+def test_a_refused_search_leaves_what_an_earlier_one_found(request_of_a_plan: PlanRequest) -> None:
+    told = _with_an_earlier_plan(request_of_a_plan.folder)
+    with pytest.raises(InputError, match="fast"):
+        _ = vary(request_of_a_plan, varied_keys([f"{RATE}=fast"]))
+    assert told <= {path.name for path in request_of_a_plan.folder.iterdir()}

@@ -126,6 +126,21 @@ def test_the_table_of_losses_has_those_of_the_devices() -> None:
         assert [float(share) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
 
 
+def test_the_page_of_compute_says_that_a_user_s_own_share_of_lines_holds_with_nccl_too() -> None:
+    """As tests/unit/workload/test_device_losses.py finds."""
+    said = " ".join(text_of("docs/compute.md").split())
+    assert re.search(r"With \S+ nccl`\S+ the device's value has no effect, .*?; your own value has\.", said)
+
+
+def test_a_gain_of_two_cores_below_its_target_is_bold() -> None:
+    _, _, cores = text_of("docs/performance.md").partition("## Cores")
+    ranges = re.findall(r"(\*{0,2})([\d.]+)\1 to (\*{0,2})([\d.]+)\3 times \(([\d.]+) to ([\d.]+)\)", cores)
+    assert ranges
+    for low_mark, low, high_mark, high, low_target, high_target in ranges:
+        assert (low_mark == "**") == (float(low) < float(low_target))
+        assert (high_mark == "**") == (float(high) < float(high_target))
+
+
 def test_every_kind_of_traffic_is_documented() -> None:
     assert mentions("docs/traffic.md", get_args(TrafficConfig.model_fields["kind"].annotation)) == []
 

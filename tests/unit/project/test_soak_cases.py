@@ -21,8 +21,11 @@ from soak.verdict import faults
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
+from astra_ns3.network.credit_lanes import check_lanes
+from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.builders import BUILDERS, build_graph
 from astra_ns3.workload.loops.loop_kinds import TEXT_LOOPS
 
@@ -43,6 +46,21 @@ def many() -> list[Case]:
 def test_a_seed_gives_one_case_which_survives_being_written_down() -> None:
     assert random_case(5) == random_case(5) != random_case(6)
     assert case_of(random_case(5).document()).document() == random_case(5).document()
+
+
+def test_networks_with_drawn_switches_on_the_way_have_lanes_enough(many: list[Case]) -> None:
+    """Also where switches that reduce have routes of their own: the network of seed 90021 would need more than 5."""
+    cases = [*many, *(random_case(seed, SCENARIOS) for seed in (90021, *range(20_000, 20_060)))]
+    networks = [parse_network(dict(case.network)) for case in cases if _has_detours(case)]
+    assert networks
+    for network in networks:
+        assert list(check_lanes(plan_network(network))) == []
+    assert not _has_detours(random_case(90021, SCENARIOS))
+
+
+def _has_detours(case: Case) -> bool:
+    topology = case.network.get("topology", {})
+    return topology.get("routing", {}).get("kind") == VALIANT and "path" not in topology
 
 
 def several_queue_pairs(cases: list[Case]) -> Iterator[RoceTransport]:

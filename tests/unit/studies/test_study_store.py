@@ -17,8 +17,9 @@ import pytest
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.store import RunFolder
 from astra_ns3.studies.index import INDEX_FILE, Index
-from astra_ns3.studies.store import POINT_FILE, Store
+from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome
+from astra_ns3.whole_file import POINT_FILE
 
 ADDRESS = "0123456789abcdef" * 4
 OTHER = "fedcba9876543210" * 4

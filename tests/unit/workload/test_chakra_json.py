@@ -84,6 +84,19 @@ def test_dimensions_of_a_workload_graph_may_be_text(path: Path, value: Any) -> N
     assert (node.collective, node.bytes) == (CollectiveKind.ALL_REDUCE, 64)
 
 
+@pytest.mark.parametrize("value", ["ALL_TO_ALL", 6, "6", 6.0])
+def test_a_collective_is_a_number_or_a_name(path: Path, value: Any) -> None:
+    assert only(path, comm_type=value, comm_size=8).collective == CollectiveKind.ALL_TO_ALL
+
+
+def test_a_collective_of_the_other_form_may_have_a_name_too(path: Path) -> None:
+    attributes = [{"name": "comm_type", "stringVal": "REDUCE_SCATTER_BLOCK"}, {"name": "comm_size", "int64Val": "8"}]
+    node = {"id": 1, "type": "COMM_COLL_NODE", "attr": attributes}
+    path.write_text('{"version": ""}' + json.dumps(node), encoding="utf-8")
+    (found,) = read_chakra(path).nodes(0)
+    assert (found.collective, found.bytes) == (CollectiveKind.REDUCE_SCATTER, 8)
+
+
 def test_values_of_a_workload_graph_may_be_text_or_null(path: Path) -> None:
     node = only(path, NodeType="COMP_NODE", runtime=2.5, is_cpu_op="false", num_ops="7", tensor_size=8.0, Name=None)
     assert (node.kind, node.duration_ps, node.on_host) == (NodeKind.COMPUTE, 2_500_000, False)
@@ -104,6 +117,8 @@ def test_values_of_a_workload_graph_may_be_text_or_null(path: Path) -> None:
         ({"Id": 1, "data_deps": ["a"]}, "data_deps is 'a', expected a whole number"),
         ({"Id": 1, "comm_size": "big"}, "comm_size is 'big', expected a whole number"),
         ({"Id": 1, "comm_size": 10**30}, "comm_size is 1000000000000000000000000000000, expected a whole number"),
+        ({"Id": 1, "NodeType": 7, "comm_type": "ALLREDUCE"}, "comm_type 'ALLREDUCE' is not one of .*mean 'ALL_REDUCE'"),
+        ({"Id": 1, "NodeType": 7, "comm_type": -1}, "comm_type is -1, expected"),
         ({"Id": 1, "involved_dim": ["yes"]}, "involved_dim is ['yes'], expected a list of true and false"),
         ({"Id": 1, "involved_dim": 1}, "involved_dim is 1, expected a list of true and false"),
     ],

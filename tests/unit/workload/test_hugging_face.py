@@ -281,5 +281,5 @@ def test_another_json_is_no_config(tmp_path: Path) -> None:
 def test_a_config_that_is_no_json_is_told_with_its_line(tmp_path: Path, mistake: tuple[str, str]) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(LLAMA, indent=2).replace(*mistake), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"^{path}:1[0-9]: is not JSON: "):
+    with pytest.raises(InputError, match=rf"^{path}:1[0-9]: is not JSON in column "):
         read_as_model(path)

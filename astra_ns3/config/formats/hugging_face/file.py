@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from astra_ns3.config.core.json_reading import not_json
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.formats.hugging_face.families import ACTIVATIONS, FAMILIES
 from astra_ns3.config.formats.hugging_face.keys import Keys
-from astra_ns3.errors import InputError, Where, nearest, of_type, wrong
+from astra_ns3.errors import InputError, nearest, of_type
 
 USUAL_SEQUENCE = 4096
 """Tokens of a sample, unless the model has fewer positions."""
@@ -48,7 +49,7 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
         data = json.loads(text) if text.lstrip().startswith("{") else None
     except json.JSONDecodeError as error:
         if _SIGN.search(text):
-            raise wrong(f"is not JSON: {error.msg}", Where(os.fspath(path), error.lineno)) from error
+            raise not_json(error, os.fspath(path)) from error
         return None
     except (ValueError, RecursionError):
         return None

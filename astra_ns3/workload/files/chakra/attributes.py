@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from astra_ns3.config.graph_workload import NodeKind
-from astra_ns3.errors import wrong
+from astra_ns3.errors import check_known, wrong
 from astra_ns3.units import LARGEST_INTEGER
-from astra_ns3.workload.files.chakra.names import plain_name
+from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES, plain_name
 from astra_ns3.workload.files.chakra.schema import Broken, Message, messages
 
 REMEMBERED = 16_384
@@ -42,6 +42,14 @@ def _amount(name: str, value: Written) -> int:
     return number
 
 
+def _collective(name: str, value: Written) -> int:
+    """The number of a collective, which JSON may call by its name."""
+    if not isinstance(value, str):
+        return _amount(name, value)
+    check_known(name, value, COLLECTIVE_TYPES)
+    return COLLECTIVE_TYPES.index(value)
+
+
 def _group(name: str, value: Written) -> str:
     """The name of a communicator; Chakra's group 0, and none, is all NPUs."""
     text = plain_name(value if isinstance(value, str) else str(_whole_number(name, value)))
@@ -59,7 +67,7 @@ READ: Mapping[str, Callable[[str, Written], Read]] = {
     "is_cpu_op": lambda name, value: bool(_whole_number(name, value)),
     "num_ops": _amount,
     "tensor_size": _amount,
-    "comm_type": _amount,
+    "comm_type": _collective,
     "comm_size": _amount,
     "comm_src": _amount,
     "comm_dst": _amount,

@@ -115,7 +115,7 @@ def _add_attribute(node: Message, name: str, value: Json) -> None:
         attribute.bool_list.values.extend(_flags(name, value))
     elif isinstance(value, bool) or (name == "is_cpu_op" and str(value).lower() in _TRUTHS):
         attribute.bool_val = _TRUTHS[str(value).lower()]
-    elif name == "pg_name" and isinstance(value, str):
+    elif isinstance(value, str) and (name == "pg_name" or (name == "comm_type" and _number(value) is None)):
         attribute.string_val = value
     else:
         number = _number(value)
