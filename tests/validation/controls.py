@@ -121,7 +121,7 @@ GROUPS = [
         [
             Comparison(
                 "control-rules",
-                "eight controls, 22 settings, 8,000 random events each: rate and window after each",
+                "eight controls, 23 settings, 8,000 random events each: rate and window after each",
                 "oracles written from the papers",
                 "1e-9 of the rate",
                 recorded("1e-9 of the rate", "equal"),

@@ -142,7 +142,7 @@ class CreditsConfig(ConfigModel):
 
     bytes_: Annotated[PositiveBytes, Le(2**31 - 1)] = Field(alias="bytes", default=131_072)
     """Buffer of each lane of each link. A buffer below the largest frame is refused, and a warning names one below a
-    loop's worth. The default is the most that InfiniBand's counters can grant: 2,048 blocks of 64 bytes."""
+    round trip's worth. The default is the most that InfiniBand's counters can grant: 2,048 blocks of 64 bytes."""
     update_ps: TimePs = Field(alias="update", default=0)
     """Time from when bytes have left the buffer until the credit for them is on the way back."""
     lanes: Annotated[int, Strict(), Ge(1), Le(PRIORITIES)] = 1
