@@ -26,7 +26,7 @@ def check_roce(
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
     Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
-    an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
+    an idle network; the longest queue is that of all windows towards one host, or the buffer.
     """
     slowest = min(outline.host_ports).rate_bps
     refuse(
@@ -124,10 +124,11 @@ def _timer_warnings(parameters: RoceParameters, outline: NetworkOutline) -> list
 
 
 def longest_drain_ps(parameters: RoceParameters, outline: NetworkOutline) -> int:
-    """The time a port needs for the longest queue it can have: every window towards one NPU, or the buffer."""
+    """The time a port needs for the longest queue it can have: every window towards one host, or the buffer."""
     largest = outline.largest_buffer_bytes
     window = parameters.queue_pairs_per_pair * window_bytes(parameters, outline)
-    queue = largest if window == 0 else min(largest, window * (outline.npus - outline.npus_per_host))
+    pairs = (outline.npus - outline.npus_per_host) * outline.npus_per_host
+    queue = largest if window == 0 else min(largest, window * pairs)
     return transmission_ps(queue, outline.slowest_bps)
 
 

@@ -263,11 +263,13 @@ def test_the_schema_lets_a_group_stand_as_a_word() -> None:
 
 
 def test_an_option_replaces_the_files_congestion_control() -> None:
-    given = network({"kind": "roce", "congestion_control": {"kind": "dcqcn", "rate_ai": "1Mbps"}, "telemetry_bytes": 5})
+    sizes = {"telemetry_bytes": 5, "ack_telemetry_bytes": 6}
+    given = network({"kind": "roce", "congestion_control": {"kind": "dcqcn", "rate_ai": "1Mbps"}, **sizes})
     replaced = network_with_options(given, Options(congestion_control="hpcc"))
     assert isinstance(replaced, NetworkConfig)
     assert isinstance(replaced.transport, RoceTransport)
     assert (replaced.transport.congestion_control.kind, replaced.transport.telemetry_bytes) == ("hpcc", None)
+    assert replaced.transport.ack_telemetry_bytes is None
     assert network_with_options(given, Options(congestion_control="dcqcn")) is given
     assert network_with_options(given, Options()) is given
     with pytest.raises(InputError, match="did you mean 'timely'"):

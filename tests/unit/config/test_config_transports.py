@@ -139,6 +139,13 @@ def test_a_transport_of_several_dimensions_travels_over_the_lines_of_each() -> N
     assert {kind: shape.npus for kind, shape in shapes.items()} == {"roce": 1 + 1 + 4, "tcp": 1 + 2}
 
 
+@pytest.mark.parametrize("roce_is_outside", [False, True])
+def test_times_are_rounded_as_roce_says_wherever_it_is_beside_tcp(roce_is_outside: bool) -> None:
+    transports = ({"kind": "roce", "time_rounding": "1ns"}, "tcp")
+    plan = plan_network(network(*(transports[::-1] if roce_is_outside else transports)))
+    assert plan.time_rounding_ps == 1000
+
+
 def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
     roce = {"kind": "roce", "congestion_control": "dcqcn"}
     for transports, outside in (((roce, "tcp"), "tcp"), (("tcp", roce), "roce")):

@@ -37,6 +37,13 @@ def test_ring_all_reduce_is_counted_by_its_closed_form() -> None:
     assert found.launches == 3 * 2 * 2 * NPUS
 
 
+def test_collectives_of_one_npu_are_counted_neither_ahead_nor_in_the_run() -> None:
+    network = small_network(npus=1)
+    assert validate(small_workload(), small_system(), network, Options(passes=3)).forecast.collectives == 0
+    result = astra_ns3.run(**{**small_run(), "network": network, "backend": FakeBackend(1)})
+    assert len(result.collectives) == 0
+
+
 def test_messages_between_stages_count_as_collectives_as_in_the_run() -> None:
     # Four stages of one NPU: three micro-batches cross three borders forward and back, and nobody has the same weights.
     model = small_gpt({"layers": 4, "tied_embeddings": False}, {"pipeline": 4}, micro_batches=3)

@@ -14,6 +14,7 @@ import networkx
 import numpy as np
 import pytest
 
+from astra_ns3.collectives.columns import assemble
 from astra_ns3.collectives.in_network import in_network_schedule
 from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -21,6 +22,7 @@ from astra_ns3.config.core.reduction import NOBODY, Trees
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.network.floor.carried import CarriedBytes, Launches
 from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
@@ -393,6 +395,12 @@ def test_only_what_lies_below_its_floor_is_warned_of() -> None:
     assert floor.document(250_000)["share"] == 0.25
 
 
+def test_a_result_that_lies_below_its_floor_by_rounding_is_not_warned_of() -> None:
+    floor = Floor(10**12, "the lines out of NPU 3", 12_500, 12.5)
+    assert floor_warnings(floor, 10**12 - 1) == ()
+    assert len(floor_warnings(floor, 10**12 - 10**7)) == 1
+
+
 def test_the_longer_one_of_lines_and_chain_is_the_floor() -> None:
     """The lines need 200 ns for 2,500 bytes."""
     plan, messages = packets(star()), carried((0, 1, 1000), (0, 2, 1500))
@@ -478,6 +486,33 @@ def test_a_schedule_is_laid_out_as_long_as_its_rows_fit(monkeypatch: pytest.Monk
     sent = np.bincount(found.sender, weights=found.bytes)
     assert (len(set(sent.tolist())) > 1) == fits
     assert (sent.sum() == schedule.message_bytes(7).sum()) == fits
+
+
+@pytest.mark.parametrize(("servers", "wire"), [((0, 1), 2 * 3000), ((4, 4), 2 * 1500)])
+def test_data_of_a_channel_are_more_bytes_on_the_wire_and_its_signals_are_not(
+    servers: tuple[int, int], wire: int
+) -> None:
+    """Rank 0 sends 1,000 bytes, and rank 1 two signals of a byte each; all of it twice."""
+    schedule = assemble(
+        "by hand",
+        2,
+        1,
+        (3,),
+        sender=np.array([0, 1, 1]),
+        receiver=np.array([1, 0, 0]),
+        step=np.arange(3),
+        first_block=0,
+        block_count=np.array([1, 0, 0]),
+        wait_step=-1,
+        wait_count=0,
+    )
+    launches = Launches()
+    launches.schedule(3, schedule)
+    launches.group(0, (5, 2), ChannelCosts(servers, near_wire_per_mille=1500, far_wire_per_mille=3000))
+    launches.all_launched([(npu, 3, 0, 0, 1000) for npu in (5, 2)] * 2)
+    found = launches.carried()
+    pairs = zip(found.sender.tolist(), found.receiver.tolist(), strict=True)
+    assert dict(zip(pairs, found.bytes.tolist(), strict=True)) == {(5, 2): wire, (2, 5): 2 * 2}
 
 
 def test_hosts_that_are_joined_directly_use_the_line_between_them(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,9 +20,11 @@ from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
 from astra_ns3.planning.plan import Bounded, Plan, bounds_of, make_plan
 from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.search import Found, Played
 from astra_ns3.planning.varying import varying
 from astra_ns3.planning.varying.picture import varied_figure
-from astra_ns3.planning.varying.varying import BestBound, best_bound, varied_keys, vary
+from astra_ns3.planning.varying.result import rows_of
+from astra_ns3.planning.varying.varying import BestBound, Varied, VariedPoint, best_bound, varied_keys, vary
 from astra_ns3.report.figures.figure import Words
 
 MODEL = {
@@ -40,6 +44,7 @@ NETWORK = {
     "transport": {"kind": "roce"},
 }
 RATE = "network.topology.link.rate"
+TIMES_PS = (2_000_000, 3_000_000, 4_000_000)
 
 
 @pytest.fixture
@@ -180,3 +185,35 @@ def test_a_refused_search_leaves_what_an_earlier_one_found(request_of_a_plan: Pl
     with pytest.raises(InputError, match="fast"):
         _ = vary(request_of_a_plan, varied_keys([f"{RATE}=fast"]))
     assert told <= {path.name for path in request_of_a_plan.folder.iterdir()}
+
+
+def test_a_row_has_the_time_the_bound_and_the_memory_of_the_best_that_was_played(
+    request_of_a_plan: PlanRequest,
+) -> None:
+    """Of three plans two were played; the one with the higher bound was faster, and the third may be faster still."""
+    space = Bounded().space(request_of_a_plan)
+    some = islice(bounds_of(request_of_a_plan, space), 3)
+    slow, fast, left = (replace(each, time_ps=time_ps) for each, time_ps in zip(some, TIMES_PS, strict=True))
+    runs = {slow.choice: Played(9_000_000, 1.0), fast.choice: Played(5_000_000, 1.0)}
+    memory = {slow.choice: 70, fast.choice: 80}
+    bound_of = {each.choice: each for each in (slow, fast, left)}
+    found = Found(20, 6, runs, bound_of, memory, (left,), 11)
+    study: Any = None
+    point = VariedPoint(("1Gbps",), request_of_a_plan, 4, Plan(request_of_a_plan, space, found, 0.0, study))
+    (row,) = rows_of(Varied(request_of_a_plan, varied_keys([f"{RATE}=1Gbps"]), (point,), played=True))
+    assert row == {
+        RATE: "1Gbps",
+        "best": fast.choice.name,
+        "samples": 4,
+        "time_us": 5,
+        "bound_us": 3,
+        "npu_memory_bytes": 80,
+        "gap": 0.2,
+        "next_best": None,
+        "next_us": None,
+        "plans": 20,
+        "played": 2,
+        "open": 1,
+        "folder": "out",
+        "why": None,
+    }

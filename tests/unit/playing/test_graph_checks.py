@@ -260,6 +260,14 @@ def test_a_receive_needs_no_size() -> None:
     assert check_graphs(Graphs([[send(1, 1)], [receive(1, 0, bytes_=None)]])) == ()
 
 
+@pytest.mark.parametrize("first", [None, 8])
+def test_one_receive_without_a_size_leaves_all_sizes_uncompared(first: int | None) -> None:
+    second = 8 if first is None else None
+    sends = [send(1, 1, tag=1), send(2, 1, tag=2)]
+    receives = [receive(1, 0, tag=1, bytes_=first), receive(2, 0, tag=2, bytes_=second)]
+    assert check_graphs(Graphs([sends, receives])) == ()
+
+
 def test_computations_that_only_the_roofline_could_time_are_one_warning() -> None:
     untimed = GraphNode(3, "c", NodeKind.COMPUTE, operations=10**12, tensor_bytes=10**9)
     timed, bare = untimed._replace(number=4, duration_ps=5), GraphNode(5, "d", NodeKind.COMPUTE)

@@ -379,3 +379,11 @@ def test_a_shared_memory_serves_who_comes_when_it_is_free_at_once() -> None:
     accesses, load = MemoryAccesses(system, OURS), compute(1, 0, kind=NodeKind.MEMORY_LOAD, tensor_bytes=100_000)
     took_ps = [accesses.duration_ps(npu, load, now_ps) for npu, now_ps in enumerate((0, US, 10 * US))]
     assert took_ps == [1.5 * US, 2 * US, 1.5 * US]
+
+
+def test_a_node_that_says_how_long_it_takes_neither_asks_a_remote_memory_nor_occupies_it() -> None:
+    pool = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 500, "remote-mem-bw": 100}
+    system = system_of().model_copy(update={"remote_memory": RemoteMemory.model_validate(pool)})
+    accesses, load = MemoryAccesses(system, OURS), compute(1, 0, kind=NodeKind.MEMORY_LOAD, tensor_bytes=100_000)
+    loads = [load._replace(duration_ps=7 * US), load]
+    assert [accesses.duration_ps(npu, each, 0) for npu, each in enumerate(loads)] == [7 * US, 1.5 * US]

@@ -198,6 +198,18 @@ def test_a_pipeline_of_two_stages_takes_what_its_critical_path_does(rendezvous: 
     )
 
 
+@pytest.mark.parametrize("times_us", [(1, 5), (5, 1)])
+def test_the_computation_that_is_expected_is_that_of_npu_0_however_long_others_compute(
+    times_us: tuple[int, int],
+) -> None:
+    roles = {
+        name: ([npu], [Compute(Label(0, 0, "forward"), time_us * 1_000_000)])
+        for npu, (name, time_us) in enumerate(zip("ab", times_us, strict=True))
+    }
+    programs = Programs.of(plain_workload(), 1, (2,), loop_of_steps(roles))
+    assert expected_computation(programs) == (times_us[0] * 1_000_000, 2)
+
+
 def test_a_pipeline_that_sends_by_rendezvous_and_waits_for_it_at_once_on_both_sides_is_refused() -> None:
     """Each stage would wait for the other to receive before it receives itself."""
     send = {name: Send(peer, 8, "x", rendezvous=True) for name, peer in (("a", B), ("b", A))}

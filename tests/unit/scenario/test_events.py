@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.scenario.file import EventConfig, read_scenario
 from astra_ns3.errors import InputError
 from astra_ns3.network.backends import ABILITIES
+from astra_ns3.network.plan import plan_network
+from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.events import Event, changes_of, check_heeded, check_not_cut, event_at, node_of
 from astra_ns3.topology.changes import Change, LinkTarget, NpuTarget, State, SwitchTarget, Target
 from astra_ns3.topology.graph import Graph, Link
@@ -239,3 +242,19 @@ def test_an_event_of_a_memory_is_found_when_it_begins_and_when_it_ends() -> None
 def test_an_event_is_of_one_part_by_its_key() -> None:
     event = EventConfig.model_validate({"at": 0, "nic": 3, "up": True})
     assert (event.target, event.states["up"], list(event.starts_ps)) == ("nic", True, [0])
+
+
+@pytest.mark.parametrize("named", [[], [0], [3], [0, 2], [1, 2], [0, 3], [0, 1, 2, 3]])
+def test_what_changes_controls_of_all_npus_reaches_each_of_them_whichever_others_are_named(named: list[int]) -> None:
+    """At 1 us all get one number, and at 2 us those named another; each hears of every change once."""
+    transport = {"kind": "roce", "congestion_control": {"kind": "hpcc", "eta": 0.9}}
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "single-switch", "npus": 4, "link": link, "switch": {"buffer": "1MB"}}
+    plan = plan_network(parse_network({"topology": topology, "transport": transport}))
+    everybody = {"at": "1us", "npu": "all", "control": {"eta": 0.5}}
+    some = [{"at": "2us", "npu": npu, "control": {"eta": 0.7}} for npu in named]
+    heard: list[list[tuple[int, float]]] = [[] for _ in range(4)]
+    for change in control_changes(events(everybody, *some), plan):
+        for npu in range(change.first_npu, change.last_npu + 1):
+            heard[npu].append((change.time_ps // US, change.numbers["eta"]))
+    assert heard == [[(1, 0.5), *([(2, 0.7)] if npu in named else [])] for npu in range(4)]

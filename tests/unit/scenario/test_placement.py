@@ -72,6 +72,7 @@ def test_servers_and_racks_follow_from_the_topology(
         ("spread", 6, SERVERS, {0}, [1, 4, 2, 6, 5, 3]),
         ("rack", 4, FLAT, {2}, [4, 5, 6, 7]),
         ("rack", 3, RAILS, set(), [0, 1, 2]),
+        ("rack", 3, {**SHARED, "npus_per_host": 8}, set(), [0, 1, 2]),
         ("rail", 6, RAILS, set(), [0, 2, 4, 6, 1, 3]),
         ("rail", 3, SERVERS, {2}, [0, 4, 6]),
         ("packed", 8, TORUS, set(), [0, 1, 2, 3, 4, 5, 6, 7]),

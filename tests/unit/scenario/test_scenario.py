@@ -486,3 +486,16 @@ def test_a_job_that_arrives_shares_all_reducers_with_the_others() -> None:
     assert (kept.column("a/connections", "source"), kept.column("a/connections", "destination")) == ([0], [5])
     assert kept.column("b/connections", "source") == [1, 4, 5]
     assert kept.column("b/connections", "destination") == [4, 0, 1]
+
+
+def test_a_job_that_arrives_gets_the_rows_of_its_npus_from_its_start_to_its_end() -> None:
+    kept = _Kept()
+    owners = [TableOwner("a", "a", [0, 1], 0), TableOwner("b", "b", [2, 3], 100)]
+    tables = NetworkTables(kept, TenantBits(2), owners, arriving=[1], npus=4)
+    tables.end_ps = {1: 200}.get
+    tables.open(CONNECTIONS)
+    times_ps = [99, 100, 101, 199, 200, 201]
+    rows = {"source": [2] * len(times_ps), "destination": [3] * len(times_ps), "time_ps": times_ps}
+    tables.write("connections", _columns(CONNECTIONS, len(times_ps), **rows))
+    assert kept.column("b/connections", "time_ps") == [0, 1, 99, 100]
+    assert kept.rows["a/connections"] == []

@@ -12,6 +12,7 @@ from support.transports import checked
 from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport, parse_network
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
+from astra_ns3.frozen import replace
 from astra_ns3.network.graph_outline import network_outline_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link
@@ -206,6 +207,10 @@ def test_the_longest_queue_is_every_other_window_or_the_buffer() -> None:
     shape = star(config())
     assert longest_drain_ps(parameters({"window": "100KB"}), shape) == 15 * 100_000 * 80
     assert longest_drain_ps(parameters(), shape) == 32 * 2**20 * 80
+    # 4 NPUs a host: 12 others send to each of the 4, and that is more than the buffer if they have 2 queue pairs each.
+    shared = replace(shape, npus_per_host=4)
+    assert longest_drain_ps(parameters({"window": "500KB"}), shared) == 12 * 4 * 500_000 * 80
+    assert longest_drain_ps(parameters({"window": "500KB", "queue_pairs_per_pair": 2}), shared) == 32 * 2**20 * 80
 
 
 def test_pfc_must_let_a_frame_into_an_empty_switch() -> None:

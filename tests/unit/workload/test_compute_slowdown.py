@@ -40,7 +40,7 @@ from astra_ns3.workload.files.astra_sim import parse_workload
 
 ROUNDING_PS = 1
 """The end of a computation is rounded up to a picosecond."""
-FIRST_DRAWN = 988_247
+FIRST_DRAWN, SECOND_DRAWN = 988_247, 958_128
 """Millionths that seed 1 draws first for NPU 0 with a spread of 0.1."""
 
 
@@ -102,7 +102,7 @@ def test_jitter_depends_on_seed_npu_and_number_alone() -> None:
     assert JitterFactors(Jitter(spread=0.1), 2).factor(0, 0) != drawn[0, 0]
     assert JitterFactors(Jitter(spread=0.1, seed=1), 2).factor(0, 0) == drawn[0, 0]
     first = [round(10**6 * drawn[key]) for key in ((0, 0), (0, 1), (1, 0))]
-    assert first == [FIRST_DRAWN, 958_128, 1_003_394]  # a seed's results stay the same
+    assert first == [FIRST_DRAWN, SECOND_DRAWN, 1_003_394]  # a seed's results stay the same
 
 
 def test_jitter_is_spread_as_it_says() -> None:
@@ -118,17 +118,24 @@ def test_jitter_is_spread_as_it_says() -> None:
 
 
 class Watched:
-    """A computation of NPU 0, and chunks that begin and end at given times."""
+    """``times`` computations of NPU 0, one after the other, and chunks that begin and end at given times."""
 
     def __init__(
-        self, keys: ComputeSlowdown, planned_ps: int, chunks: list[tuple[int, int]], memory_ps: int = 0
+        self, keys: ComputeSlowdown, planned_ps: int, chunks: list[tuple[int, int]], memory_ps: int = 0, times: int = 1
     ) -> None:
         self.network = FakeBackend(2)
         self.ended_ps: list[int] = []
         self.computations = SlowedComputations(self.network, keys, 1)
-        self.network.call_later(
-            0, 0, lambda _: self.computations.begin([0], planned_ps, self.ended_ps.append, memory_ps=memory_ps)
-        )
+
+        def begin(_: int) -> None:
+            self.computations.begin([0], planned_ps, ended, memory_ps=memory_ps)
+
+        def ended(time_ps: int) -> None:
+            self.ended_ps.append(time_ps)
+            if len(self.ended_ps) < times:
+                begin(time_ps)
+
+        self.network.call_later(0, 0, begin)
         for start_ps, end_ps in chunks:
             self.network.call_later(0, start_ps, lambda time_ps: self.computations.started(0, time_ps))
             self.network.call_later(0, end_ps, lambda time_ps: self.computations.finished(0, time_ps))
@@ -172,6 +179,11 @@ def test_a_drawn_factor_multiplies_the_time_alone_and_beside_chunks() -> None:
         drawn_ps = Fraction(FIRST_DRAWN, 10**6) * planned_ps
         assert Watched(slowdown(**jitter), planned_ps, []).ended_ps == [ceil(drawn_ps)]
         assert Watched(slowdown(**jitter, **HALF), planned_ps, [(0, 10**7)]).ended_ps == [ceil(2 * drawn_ps)]
+
+
+def test_computations_of_an_npu_one_after_the_other_have_factors_of_their_own() -> None:
+    watched = Watched(slowdown(jitter={"spread": 0.1}), 10**6, [], times=2)
+    assert watched.ended_ps == [FIRST_DRAWN, FIRST_DRAWN + SECOND_DRAWN]
 
 
 @pytest.mark.parametrize("keys", [HALF, {"stragglers": [{"npus": 0, "factor": 3}]}])

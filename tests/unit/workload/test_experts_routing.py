@@ -213,6 +213,7 @@ def test_counts_of_places_and_layers_are_their_own(tmp_path: Path) -> None:
         ("expert\n0\n", "counts.csv:1: the header lacks tokens"),
         ("expert,tokens\n4,1\n", "counts.csv:2: expert is '4', expected a whole number from 0 to 3"),
         ("expert,tokens\n1,-1\n", "counts.csv:2: tokens is '-1'"),
+        ("source,expert,tokens\n2,1,1\n", "counts.csv:2: source is '2', expected a whole number from 0 to 1"),
         ("expert,tokens\n1,1\n1,1\n", "counts.csv:3: expert 1 has been given before"),
         ("expert,tokens\n1,1,1\n", "counts.csv:2: found 3 columns"),
         ("source,expert,tokens\n0,1,1\n0,2,1\n", "counts.csv: no tokens of source 1"),

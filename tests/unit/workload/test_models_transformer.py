@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from astra_ns3.config.training_plan import Exchange, Group, Operation, Operation
 from astra_ns3.errors import InputError
 from astra_ns3.playing.dry_run.counting import counted_requests
 from astra_ns3.playing.training.making import training_programs
+from astra_ns3.playing.training.model_summary import summary_of
+from astra_ns3.report.workload.model import model_document
 from astra_ns3.workload.models.workload import ModelWorkload
 
 
@@ -32,6 +35,16 @@ def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021
         for items in (block.forward, block.again, block.input_gradient, block.weight_gradient)
     ]
     assert plan.micro_batches * sum(passes) == published
+
+
+@pytest.mark.parametrize("parallel", [{}, {"data": 4}, {"tensor": 2, "pipeline": 2, "data": 2}])
+def test_what_all_npus_compute_again_in_an_iteration_is_the_layers_forward_pass(parallel: dict[str, int]) -> None:
+    """24 s l h^2 (1 + s / 6h) for each sequence: a quarter of what Narayanan et al. have for the layers."""
+    npus = prod(parallel.values())
+    document = model_document(summary_of(workload(parallel=parallel, recompute="full", micro_batches=3), [npus]))
+    sequences = BATCH * 3 * parallel.get("data", 1)
+    again = 24 * sequences * SEQUENCE * LAYERS * HIDDEN**2 * (1 + Fraction(SEQUENCE, 6 * HIDDEN))
+    assert document["recomputed_flops_per_iteration"] == again
 
 
 def test_totals_have_three_quarters_of_the_layers_flops_and_all_of_the_logits() -> None:
@@ -121,6 +134,22 @@ def test_inputs_of_experts_are_kept_whole_or_gathered_again(again: bool) -> None
     assert found.activation_bytes - kept.activation_bytes == (0 if again else rows * 1024 * 2 * 3 // 4 + attention)
     more = exchanged(found.input_gradient, Group.TENSOR) - exchanged(found.forward, Group.TENSOR)
     assert more[CollectiveKind.ALL_GATHER, rows * 1024 * 2 // 4] == again
+
+
+@pytest.mark.parametrize(("gated", "read"), [(False, 1), (True, 2)])
+def test_an_activation_moves_what_it_reads_and_writes_and_its_gradient_what_both_have(gated: bool, read: int) -> None:
+    """A gated one reads two numbers for each that it writes; its gradient reads those and the output's, writes two."""
+    found = layer(workload({"gated": gated}).plan(1))
+    outputs = BATCH * SEQUENCE * 4 * HIDDEN * 2  # 2 bytes a number
+    moved = {
+        item.name: item.bytes
+        for item in (*found.forward, *found.input_gradient)
+        if isinstance(item, Operation) and item.name.startswith("feed-forward activation")
+    }
+    assert moved == {
+        "feed-forward activation": (read + 1) * outputs,
+        "feed-forward activation gradient": (read + 1 + read) * outputs,
+    }
 
 
 def test_ring_attention_sends_keys_and_values_round_and_home_with_their_gradients() -> None:
