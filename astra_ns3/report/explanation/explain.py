@@ -102,7 +102,7 @@ def explain(
 
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
-    return Lines.of(run.metadata, whole=whole, kernels_known=tables is not None and tables.has_messages)
+    return Lines.of(run.metadata, whole=whole, parts_known=tables is not None and has_accounts(tables.messages))
 
 
 def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
