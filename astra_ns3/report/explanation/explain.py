@@ -35,6 +35,7 @@ from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, Wha
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.players import players_of
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
+from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
 from astra_ns3.units import format_time
 
@@ -88,7 +89,7 @@ def explain(
         _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps)),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, rows, (hops, served), segments, names, top),
+        _slowest(run, messages, _with_data(messages, rows), (hops, served), segments, names, top),
         _by_npu(segments, top),
         _by_port(hops, top),
         _congested(run, top) if whole else None,
@@ -268,6 +269,11 @@ def _distinct(
             seen.add(same)
             (alike,) = np.nonzero((table == table[row]).all(axis=1))
             yield row, alike
+
+
+def _with_data(messages: Columns | None, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the rows of messages that are no signals."""
+    return rows if messages is None else rows[~Signals([messages]).among(messages)[rows]]
 
 
 def _slowest(

@@ -20,6 +20,7 @@ from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
+from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import counted, format_bytes, format_time
 
@@ -229,7 +230,7 @@ def slowest_collectives(run: Records) -> Found | None:
 
 
 def slowest_messages(run: Records) -> Found | None:
-    """The messages that took longest, with what a message alone takes if known; None if none was recorded.
+    """The messages but signals that took longest, with what one alone takes if known; None if none was recorded.
 
     Messages that differ in their ends alone are one row.
     """
@@ -240,8 +241,10 @@ def slowest_messages(run: Records) -> Found | None:
     columns = (*_COLUMNS, "ideal_ps") if ideal else _COLUMNS
     # By what they have in common: when the first of them was, its two ends, and how many there are.
     longest: dict[tuple[int, ...], tuple[int, int, tuple[int, int], int]] = {}
-    done = 0
-    for batch in table.batches(columns):
+    done, signals = 0, Signals.of(table)
+    for every_message in table.batches(columns):
+        kept = ~signals.among(every_message)
+        batch = {name: column[kept] for name, column in every_message.items()}
         times = batch["end_ps"] - batch["start_ps"]
         rows_of = np.stack([batch[name] for name in columns[len(_ENDS) :]], axis=1)
         every, first, counts = np.unique(rows_of, axis=0, return_index=True, return_counts=True)
