@@ -119,7 +119,11 @@ def counters(run: Records) -> Quantities:
         **{name: run.metadata[name] for name in ("collectives", "collectives_ended", "chunks", "npus", "npus_done")},
         **run.metadata["statistics"],
     }
-    return {name.replace("_", " "): ("", value) for name, value in counts.items() if value is not None}
+    return {
+        name.removesuffix("_ps").replace("_", " "): ("ps" if name.endswith("_ps") else "", value)
+        for name, value in counts.items()
+        if value is not None
+    }
 
 
 ACCOUNTS = "accounts"

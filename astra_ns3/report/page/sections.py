@@ -137,13 +137,14 @@ def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
         parts: list[object] = [tag("p", note) for note in comparison.notes]
         keys = [
             (key_text(each.key), *(tag("span", value_text(each.key, value)) for value in (each.a, each.b)))
-            for each in comparison.settings
+            for each in comparison.told_settings
         ]
         parts.append(_cut("settings", head, keys, ()))
+        parts += [tag("p", line, class_="note") for line in comparison.other_settings]
         parts += [tag("p", f"algorithm of {line}") for line in algorithm_lines(comparison.algorithms)]
         for group in comparison.groups:
-            rows = [difference_row(one) for one in group.differences]
-            parts.append(_cut(group.name, (*head, "change", ""), rows, (1, 2, 3, 4)))
+            rows = [difference_row(one) for one in group.told]
+            parts.append(_cut(comparison.heading(group.name), (*head, "change", ""), rows, (1, 2, 3, 4)))
         yield heading, joined(parts)
 
 
