@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from enum import Enum
 from math import inf
 
@@ -93,7 +93,7 @@ class Group:
         return by_importance([_sum(same) for same in together(self.differences, _likeness, _size)])
 
 
-def _likeness(one: Difference) -> tuple[object, ...]:
+def _likeness(one: Difference) -> Hashable:
     return unnumbered(one.name), one.a is None, one.b is None, one.change is not None and one.change > 0
 
 
