@@ -87,7 +87,7 @@ class Chain(NamedTuple):
 
     time_ps: int = 0
     npu: int = 0
-    words: str = "what NPU {} computes and waits for"
+    words: str = "the longest chain of computations, which ends on NPU {}"
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ class FloorDocument(TypedDict):
     bytes_per_ns: float
     """The rate of these lines."""
     share: float | None
-    """The finish over the floor. Below 1 the result is one that no network with these lines reaches."""
+    """The finish over the floor, at best 1; summaries print the inverse as `speed`, 80% for 1.25. Below 1 the result is
+    one that no network with these lines reaches."""
 
 
 class TenantDocument(TypedDict, total=False):

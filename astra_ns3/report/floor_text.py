@@ -29,6 +29,8 @@ def allowed_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     floor = metadata.get("floor")
     if floor is None or not floor["share"] or is_below(floor["share"]):
         return floor_rows(metadata)
-    what = "longest chain allows" if floor.get("kind") == "chain" else "lines allow"
     percent = 100 / floor["share"]
-    return [("speed", f"{percent:{'.0f' if percent >= 1 else '.1g'}}% of what the {what} ({floor['where']})")]
+    what = f"the lines allow ({floor['where']})"
+    if floor.get("kind") == "chain":
+        what = f"any network allows ({floor['where']}: {format_time(floor['time_ps'])})"
+    return [("speed", f"{percent:{'.0f' if percent >= 1 else '.1g'}}% of what {what}")]

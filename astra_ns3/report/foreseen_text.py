@@ -13,8 +13,6 @@ from astra_ns3.network.run_document import (
 from astra_ns3.report.alignment import number_text, percent
 from astra_ns3.units import format_bytes, format_time
 
-_MOST_PARTS = 3
-
 
 def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
     """Rows of the summary's table; none for what is no model."""
@@ -29,30 +27,30 @@ def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
 
 
 def stage_rows(metadata: ForeseenDocument) -> list[tuple[str, str, str, str]]:
-    """For each stage its name, its peak, when that is, and what there is most of; none for what is no model."""
+    """For each stage its name, its peak, when that is, and what fills it; none for what is no model."""
     memory = metadata.get("memory_by_stage", {"stages": ()})
     return [
-        (_where(stage["stage"]), format_bytes(stage["peak_bytes"]), stage["when"], _largest(stage))
+        (_where(stage["stage"]), format_bytes(stage["peak_bytes"]), stage["when"], _parts(stage))
         for stage in memory["stages"]
     ]
 
 
 def _memory(memory: MemoryDocument) -> str:
-    """The fullest stage and what fills it most."""
+    """The fullest stage and what fills it."""
     fullest = max(memory["stages"], key=lambda stage: int(stage["peak_bytes"]))
     has = "" if memory["capacity_bytes"] is None else f" of {format_bytes(memory['capacity_bytes'])}"
     on = f" on {_where(fullest['stage'])}" if len(memory["stages"]) > 1 else ""
     capacity = memory["capacity_bytes"]
     over = "" if capacity is None or fullest["peak_bytes"] <= capacity else "doesn't fit: "
-    return f"{over}at most {format_bytes(fullest['peak_bytes'])}{has}{on}: {_largest(fullest)}"
+    return f"{over}at most {format_bytes(fullest['peak_bytes'])}{has}{on}: {_parts(fullest)}"
 
 
-def _largest(stage: StageDocument) -> str:
-    """The parts that fill a stage most."""
+def _parts(stage: StageDocument) -> str:
+    """All parts that fill a stage, the largest first: they add up to the peak."""
     parts = {name.removesuffix("_bytes"): size for name, size in stage.items() if name.endswith("_bytes")}
     del parts["peak"]
-    largest = sorted((part for part in parts.items() if part[1]), key=lambda part: -part[1])[:_MOST_PARTS]
-    return ", ".join(f"{name} {format_bytes(size)}" for name, size in largest)
+    ordered = sorted((part for part in parts.items() if part[1]), key=lambda part: -part[1])
+    return ", ".join(f"{name} {format_bytes(size)}" for name, size in ordered)
 
 
 def _where(stage: str) -> str:

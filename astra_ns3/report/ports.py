@@ -47,6 +47,17 @@ def rates_bps(records: Records) -> dict[str, int]:
     return {port_name(graph.hosts, node, port): rate[graph.ports[node][port].link] for node, port in all_ports(graph)}
 
 
+def switch_names(records: Records, ports: Iterable[str]) -> dict[str, str]:
+    """Return the names that a network's file or kind gives to the switches of some ports; none if not known."""
+    switches = sorted({match[0].partition(":")[0] for port in ports if (match := _NAME.match(port))}, key=_order)
+    config = network_of(records.metadata) if any(name.startswith("switch") for name in switches) else None
+    if not isinstance(config, NetworkConfig):
+        return {}
+    names = build_graph(config.topology).switch_names
+    named = {f"switch{number}": name for number, name in enumerate(names) if name != f"switch {number}"}
+    return {switch: named[switch] for switch in switches if switch in named}
+
+
 def chosen(known: Iterable[str], select: tuple[str, ...], what: str = "port") -> list[str]:
     """All that are known, or those selected; a node's name stands for all of its ports. Raises InputError."""
     every = list(known)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 END_TO_END, NPUS, COLLECTIVES, SWITCH = "EndToEnd.csv", "npus.csv", "collectives.csv", "switch.csv"
+OF_MODELS = ("weight gradient and update", "gradients and weights")
 _ROWS_IN_A_BATCH = 65_536
 
 Array = npt.NDArray[Any]  # a column of numbers or of texts
@@ -41,6 +42,14 @@ def layers_of_other_parts(run: Records) -> frozenset[str]:
     What such a layer exposed beside the passes need not have come after the last one.
     """
     return frozenset(row["layer"] for row in run.rows(COLLECTIVES) if row["part"] not in set(PassKind))
+
+
+def pass_words(run: Records, name: str) -> tuple[str, str]:
+    """Return what computing and waiting in a pass's columns of ``EndToEnd.csv`` are called.
+
+    The columns of a model's weight gradients have its update, too, and waits for gradients and weights.
+    """
+    return OF_MODELS if name == PassKind.WEIGHT_GRADIENT and "memory_by_stage" in run.metadata else (name, name)
 
 
 def ps_of(microseconds: str) -> int | None:

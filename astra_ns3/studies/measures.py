@@ -17,6 +17,7 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.signals import without_signals
 from astra_ns3.scenario.times import PROGRAMS
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US
@@ -54,12 +55,12 @@ class _Run:
 
     @cached_property
     def slowdowns(self) -> Mapping[str, npt.NDArray[np.float64]]:
-        """Time over ideal time of each flow of a list, or of traffic, or of each message, that has one, sorted.
+        """Time over ideal time of each flow of a list, or of traffic, or of each message but signals, sorted.
 
         By size: all (an empty name), and the thirds of SIZES; empty: none is known.
         """
         tables = [found for result in self._with_flows if (found := _flow_table(result)) is not None]
-        columns = [tuple(table.whole(_FLOW_COLUMNS).values()) for table in tables]
+        columns = [tuple(without_signals(table, _FLOW_COLUMNS)[0].values()) for table in tables]
         if not columns:
             return {}
         sizes, start, end, ideal = (np.concatenate(each) for each in zip(*columns, strict=True))

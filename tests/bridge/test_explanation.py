@@ -462,4 +462,5 @@ def test_a_chain_without_accounts_says_how_to_learn_what_the_network_would_save(
     assert found.text().count("with another network") == 1
     (line,) = [line for line in found.text().splitlines() if line.strip().startswith("with another network")]
     assert line.endswith("not told: run with --record accounts")
+    assert "with lines twice as fast" not in found.text()
     assert "with another network" not in explain(run(tmp_path / "all", 1, record=["timeline", "accounts"])).text()

@@ -118,6 +118,7 @@ def test_explain_names_the_other_jobs_messages_that_one_waited_behind(flows: Seq
     expected = {"abc"[number]: time_ps for number, time_ps in behind(flows).items()}
     job = play(flows, tmp_path).tenants["a"]
     found = astra_ns3.explain(job)
+    assert found.first_npu == job.metadata["job"]["npus"][0]
     of_others = {name: time_ps for name, time_ps in expected.items() if name != "a"}
     others = {(each.job, each.source, each.destination, each.collective): each.time_ps for each in found.others}
     assert others == {(name, 0, 1, 0): time_ps for name, time_ps in of_others.items()}
@@ -144,6 +145,7 @@ def test_a_run_without_a_scenario_names_no_jobs(tmp_path: Path) -> None:
     paths: dict[str, Any] = {"system": tmp_path / "system.txt", "network": tmp_path / "network.yaml"}
     plain = astra_ns3.run(workload=tmp_path / "a.csv", record=["accounts"], **paths)
     assert astra_ns3.explain(plain).jobs == ()
+    assert astra_ns3.explain(plain).first_npu is None
     assert list(plain.account_served.columns)[:2] == ["message", "hop"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.report.alignment import aligned
@@ -32,6 +34,19 @@ class Comparison:
         """Whether nothing differs."""
         return not (self.settings or self.notes or self.algorithms or any(group.differences for group in self.groups))
 
+    @property
+    def told_settings(self) -> Sequence[Setting]:
+        """Return the settings for people; the others are counted."""
+        return [each for each in self.settings if not (each.is_default or each.is_in_force_in_one)]
+
+    @property
+    def other_settings(self) -> Sequence[str]:
+        """Return lines that count the others."""
+        defaults = sum(each.is_default for each in self.settings)
+        of_one = sum(each.is_in_force_in_one and not each.is_default for each in self.settings)
+        lines = [f"and {counted(of_one, 'key')} in force in one run alone (--json has all)"] * (of_one > 0)
+        return [*lines, *[f"and {counted(defaults, 'key')} of one run alone, at the default"] * (defaults > 0)]
+
     def document(self) -> JsonObject:
         """Plain data."""
         return {
@@ -58,30 +73,28 @@ class Comparison:
         parts += list(self.notes)
         rows = [
             (key_text(setting.key), value_text(setting.key, setting.a), value_text(setting.key, setting.b))
-            for setting in self.settings
-            if not setting.is_default
+            for setting in self.told_settings
         ]
         parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
-        defaults = sum(setting.is_default for setting in self.settings)
-        parts += [f"  and {counted(defaults, 'key')} of one run alone, at the default"] * (defaults > 0)
+        parts += [f"  {line}" for line in self.other_settings]
         lines = algorithm_lines(self.algorithms)
         parts += ["algorithms", *(f"  {line}" for line in lines)] if lines else []
         results = [
             part_text(
-                self._heading(group.name),
+                self.heading(group.name),
                 ("", "A", "B", "change", ""),
-                [difference_row(one) for one in group.differences],
+                [difference_row(one) for one in group.told],
             )
             for group in self.groups
         ]
         parts += [part for part in results if part] or ["results: none differs"]
         return "\n".join(parts)
 
-    def _heading(self, group: str) -> str:
+    def heading(self, group: str) -> str:
         """Return a group's name, with the NPU whose computing and waiting stand below."""
         a, b = self.of_npu
         npu = f"NPU {a}" if a == b else f"NPU {a} in A, of NPU {b} in B"
-        told = {"layers": f"layers of {npu}"}
+        told = {"layers": f"layers of {npu}", "collectives": "collectives (durations overlap, and count waits)"}
         if any(one.name in ("compute", "exposed") for each in self.groups for one in each.differences):
             told["totals"] = f"totals (finish of the run; compute and exposed of {npu})"
         return told.get(group, group)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from enum import Enum
 from math import inf
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.frozen import dataclass
+from astra_ns3.report.alike import name_of_all, together, unnumbered
 
 
 class Absent(Enum):
@@ -33,6 +34,11 @@ class Setting:
     def is_default(self) -> bool:
         """Whether one run has no such key, and the file of the other doesn't set it."""
         return ABSENT in (self.a, self.b) and None in (self.a, self.b)
+
+    @property
+    def is_in_force_in_one(self) -> bool:
+        """Whether only one run has a thing with such a key, as another congestion control has keys of its own."""
+        return ABSENT in (self.a, self.b) and self.key.startswith(IN_FORCE)
 
     @property
     def rank(self) -> tuple[bool, bool, bool]:
@@ -78,6 +84,30 @@ class Group:
 
     name: str
     differences: tuple[Difference, ...]
+
+    @property
+    def told(self) -> tuple[Difference, ...]:
+        """Return the differences for people: those of layers that are alike and change alike are one, their sum."""
+        if self.name != "layers":
+            return self.differences
+        return by_importance([_sum(same) for same in together(self.differences, _likeness, _size)])
+
+
+def _likeness(one: Difference) -> Hashable:
+    return unnumbered(one.name), one.a is None, one.b is None, one.change is not None and one.change > 0
+
+
+def _size(one: Difference) -> float:
+    return abs((one.b or 0) - (one.a or 0))
+
+
+def _sum(same: Sequence[Difference]) -> Difference:
+    if len(same) == 1:
+        return same[0]
+    a, b = (
+        None if None in values else sum(filter(None, values)) for values in ([x.a for x in same], [x.b for x in same])
+    )
+    return Difference(f"{name_of_all([each.name for each in same])} ({len(same)} of them)", same[0].unit, a, b)
 
 
 def by_importance(differences: Sequence[Difference]) -> tuple[Difference, ...]:

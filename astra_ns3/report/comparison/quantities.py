@@ -9,7 +9,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
-from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_parts, ps_of, table_of
+from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_parts, pass_words, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
 
@@ -39,8 +39,9 @@ def layers(run: Records) -> Quantities:
     for row in run.rows(END_TO_END):
         for short, name in _PASSES.items():
             compute_ps, exposed_ps = ps_of(row[f"{short} compute"]) or 0, ps_of(row[f"{short} exposed comm"]) or 0
-            _add(found, f"{row['layer name']}, {name} compute", compute_ps)
-            _add(found, f"{row['layer name']}, {name} exposed", exposed_ps)
+            computing, waiting = pass_words(run, name)
+            _add(found, f"{row['layer name']}, {computing} compute", compute_ps)
+            _add(found, f"{row['layer name']}, {waiting} exposed", exposed_ps)
             tails[row["layer name"]] = tails.get(row["layer name"], 0) - exposed_ps
     _add(found, f"{STEPS}, exposed", tails.pop(STEPS, 0))
     for layer, tail_ps in tails.items():
@@ -118,7 +119,11 @@ def counters(run: Records) -> Quantities:
         **{name: run.metadata[name] for name in ("collectives", "collectives_ended", "chunks", "npus", "npus_done")},
         **run.metadata["statistics"],
     }
-    return {name.replace("_", " "): ("", value) for name, value in counts.items() if value is not None}
+    return {
+        name.removesuffix("_ps").replace("_", " "): ("ps" if name.endswith("_ps") else "", value)
+        for name, value in counts.items()
+        if value is not None
+    }
 
 
 ACCOUNTS = "accounts"

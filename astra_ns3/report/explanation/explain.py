@@ -34,7 +34,9 @@ from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, WhatIf, waited_for_others, what_ifs
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.players import players_of
+from astra_ns3.report.ports import switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
+from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
 from astra_ns3.units import format_time
 
@@ -60,13 +62,8 @@ def explain(
     """
     check_results(run)
     metadata, names = run.metadata, _names(run)
-    of_flows, tables, untold = is_of_flows(run), None, ""
-    try:
-        tables = Tables(run)
-    except InputError as error:
-        if iteration is not None or collective is not None:
-            raise
-        untold = "" if of_flows else str(error)
+    of_flows = is_of_flows(run)
+    tables, untold = _tables(run, needed=iteration is not None or collective is not None)
     subject, segments = _subject(run, iteration, collective), _chain(tables, iteration, collective)
     messages = tables.messages if tables is not None else messages_of(run)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
@@ -76,7 +73,7 @@ def explain(
     kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
     time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
     parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
-    return Explanation(
+    found = Explanation(
         subject,
         time_ps,
         int(metadata["compute_ps"]),
@@ -88,7 +85,7 @@ def explain(
         _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps)),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, rows, (hops, served), segments, names, top),
+        _slowest(run, messages, _with_data(messages, rows), (hops, served), segments, names, top),
         _by_npu(segments, top),
         _by_port(hops, top),
         _congested(run, top) if whole else None,
@@ -97,12 +94,29 @@ def explain(
         int(metadata["report_npu"]),
         remedy,
         metadata.get("floor"),
-        *(*served.totals(rows, top), players_of(run)),
+        *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
+    return replace(found, switches=switch_names(run, found.ports_told))
+
+
+def _tables(run: Records, *, needed: bool) -> tuple[Tables | None, str]:
+    """Return the tables of programs, or why there are none; raises InputError for that if they are needed."""
+    try:
+        return Tables(run), ""
+    except InputError as error:
+        if needed:
+            raise
+        return None, "" if is_of_flows(run) else str(error)
+
+
+def _first_npu(run: Records) -> int | None:
+    """Return which of the network's NPUs is a job's first; None for a run that has the network alone."""
+    job = run.metadata.get("job")
+    return job["npus"][0] if job and job["npus"] else None
 
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
-    return Lines.of(run.metadata, whole=whole, kernels_known=tables is not None and tables.has_messages)
+    return Lines.of(run.metadata, whole=whole, parts_known=tables is not None and has_accounts(tables.messages))
 
 
 def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
@@ -268,6 +282,11 @@ def _distinct(
             seen.add(same)
             (alike,) = np.nonzero((table == table[row]).all(axis=1))
             yield row, alike
+
+
+def _with_data(messages: Columns | None, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the rows of messages that are no signals."""
+    return rows if messages is None else rows[~Signals([messages]).among(messages)[rows]]
 
 
 def _slowest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from astra_ns3.config.core.plain import JsonObject
@@ -90,7 +90,8 @@ class Explanation:
     ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages waited for; empty if it was.
     ``floor``: of the run, which is told if the run lies below it. ``jobs``: of a job among several, how long its
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
-    ``players``: what senders and receivers are called.
+    ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
+    None for a run that is no job. ``switches``: what the network's file or kind calls the switches of ports above.
     """
 
     subject: str
@@ -116,6 +117,15 @@ class Explanation:
     jobs: tuple[tuple[str, int], ...] = ()
     others: tuple[Behind, ...] = ()
     players: Players = Players()
+    first_npu: int | None = None
+    switches: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ports_told(self) -> Iterator[str]:
+        """The ports that are told of, and the nodes behind them."""
+        yield from (port for port, _ in self.ports)
+        yield from (port for message in self.slowest for port, _ in message.path)
+        yield from (str(row[end]) for row in self.congested or () for end in ("port", "link_to"))
 
     def __repr__(self) -> str:
         """Return what a notebook shows: the text."""
@@ -124,7 +134,12 @@ class Explanation:
     def text(self) -> str:
         """For people."""
         sections = [_head(self), _path(self), _what_ifs(self), _slowest(self), _links(self), _npus(self)]
-        sections += [_jobs(self), _congested(self), f"not told: {'; '.join(self.missing)}" if self.missing else ""]
+        sections += [
+            _jobs(self),
+            _numbers(self),
+            _congested(self),
+            f"not told: {'; '.join(self.missing)}" if self.missing else "",
+        ]
         return "\n\n".join(section for section in sections if section)
 
     def document(self) -> JsonObject:
@@ -335,6 +350,17 @@ def _npus(found: Explanation) -> str:
         return ""
     rows = _rows_with_counts([(found.players.name(npu), _share(ps, found.time_ps)) for npu, ps in found.npus])
     return f"NPUs on the chain\n{aligned(rows, '  ')}"
+
+
+def _numbers(found: Explanation) -> str:
+    """Return what numbers of NPUs and switches stand for."""
+    lines = []
+    if found.first_npu is not None:
+        npu = f"NPU 0 here is the network's NPU {found.first_npu}"
+        lines.append(f"NPUs are numbered in their job ({npu}), hosts and switches in the network")
+    if found.switches:
+        lines.append(f"switches: {', '.join(f'{switch} is {name}' for switch, name in found.switches.items())}")
+    return "\n".join(lines)
 
 
 def _congested(found: Explanation) -> str:

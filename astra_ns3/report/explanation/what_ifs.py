@@ -57,11 +57,11 @@ class Lines:
     """How a network's lines bound a run, and what else of a run's network decides what would help.
 
     ``least_ps``: what they need for its bytes, and ``chain_ps``: the longest chain of its computations, which takes its
-    time on any lines (0: not known). ``windows_grow``: a window is bandwidth times delay of
-    its path, so it grows with the lines. ``own_part``: a transport has a part of its own in a message's time.
-    ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
-    slow each other down, so a line's bytes take their time; False, too, where kernels may be slower and nobody knows.
-    ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces it.
+    time on any lines (0: not known). ``windows_grow``: a window is bandwidth times delay of its path, so it grows with
+    the lines. ``own_part``: a transport has a part of its own in a message's time. ``losses``: what ends them; packets
+    that come out of order are taken for lost, too. ``shared``: messages on one line slow each other down, so a line's
+    bytes take their time; False, too, where parts of messages aren't known, which may hide it. ``controlled``: a
+    congestion control may slow a message; else only a slower line ahead or a kernel paces it.
     """
 
     least_ps: int
@@ -73,10 +73,11 @@ class Lines:
     controlled: bool = True
 
     @classmethod
-    def of(cls, metadata: RunDocument, *, whole: bool, kernels_known: bool = True) -> Lines:
+    def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
         """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``).
 
-        ``kernels_known``: the chain tells kernels of NCCL's channels from messages.
+        ``parts_known``: the chain tells what its messages waited for. Without, a busy line alone would promise less or
+        more than the same run with accounts.
         """
         floor = metadata.get("floor") if whole and metadata["stopped"] is None else None
         in_force = metadata.get("in_force") or {}
@@ -86,8 +87,7 @@ class Lines:
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in _LOST) else IN_ORDER
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
-        plays_channels = "npus_per_server" in metadata
-        shared = abilities_of(metadata.get("backend")).shared_lines and (kernels_known or not plays_channels)
+        shared = parts_known and abilities_of(metadata.get("backend")).shared_lines
         controls = {in_force[kind].get("congestion_control") for kind in used}
         own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
         return cls(least_ps, grow, own_part, losses, chain_ps, shared, controlled=controls != {"none"})

@@ -20,6 +20,7 @@ from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
+from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import counted, format_bytes, format_time
 
@@ -136,13 +137,14 @@ def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
         parts: list[object] = [tag("p", note) for note in comparison.notes]
         keys = [
             (key_text(each.key), *(tag("span", value_text(each.key, value)) for value in (each.a, each.b)))
-            for each in comparison.settings
+            for each in comparison.told_settings
         ]
         parts.append(_cut("settings", head, keys, ()))
+        parts += [tag("p", line, class_="note") for line in comparison.other_settings]
         parts += [tag("p", f"algorithm of {line}") for line in algorithm_lines(comparison.algorithms)]
         for group in comparison.groups:
-            rows = [difference_row(one) for one in group.differences]
-            parts.append(_cut(group.name, (*head, "change", ""), rows, (1, 2, 3, 4)))
+            rows = [difference_row(one) for one in group.told]
+            parts.append(_cut(comparison.heading(group.name), (*head, "change", ""), rows, (1, 2, 3, 4)))
         yield heading, joined(parts)
 
 
@@ -229,7 +231,7 @@ def slowest_collectives(run: Records) -> Found | None:
 
 
 def slowest_messages(run: Records) -> Found | None:
-    """The messages that took longest, with what a message alone takes if known; None if none was recorded.
+    """The messages but signals that took longest, with what one alone takes if known; None if none was recorded.
 
     Messages that differ in their ends alone are one row.
     """
@@ -240,8 +242,10 @@ def slowest_messages(run: Records) -> Found | None:
     columns = (*_COLUMNS, "ideal_ps") if ideal else _COLUMNS
     # By what they have in common: when the first of them was, its two ends, and how many there are.
     longest: dict[tuple[int, ...], tuple[int, int, tuple[int, int], int]] = {}
-    done = 0
-    for batch in table.batches(columns):
+    done, signals = 0, Signals.of(table)
+    for every_message in table.batches(columns):
+        kept = ~signals.among(every_message)
+        batch = {name: column[kept] for name, column in every_message.items()}
         times = batch["end_ps"] - batch["start_ps"]
         rows_of = np.stack([batch[name] for name in columns[len(_ENDS) :]], axis=1)
         every, first, counts = np.unique(rows_of, axis=0, return_index=True, return_counts=True)

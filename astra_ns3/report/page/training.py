@@ -22,7 +22,7 @@ def exposed_by_group(runs: Sequence[Shown]) -> Markup:
 
 def memory_by_stage(runs: Sequence[Shown]) -> Markup:
     """A table of each run of a model, with a row for each stage; nothing for other runs."""
-    head = ("stage", "at most", "when", "most of it")
+    head = ("stage", "at most", "when", "parts")
     told = [(shown, stage_rows(shown.run.metadata)) for shown in runs]
     return joined([_named(shown, runs, table(head, rows, (1,))) for shown, rows in told if rows])
 

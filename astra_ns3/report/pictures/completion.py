@@ -13,6 +13,7 @@ from astra_ns3.report.figures.style import COLOURS, ON_PAGES, tails, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Having, Missing, Shown, having
 from astra_ns3.report.records import needed
+from astra_ns3.report.signals import without_signals
 from astra_ns3.report.tables import Numbers, Records, is_of_flows, names_of, recorded
 from astra_ns3.units import format_bytes, ordinal
 
@@ -51,8 +52,9 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 
 def columns_of(records: Records) -> Flows:
-    """Return a run's messages; flows of a list have an ideal over any transport, messages over RoCE alone."""
-    return needed(records, "completions" if recorded(records, "completions") else "flows").whole(_COLUMNS)
+    """Return a run's messages but signals; flows of a list have an ideal over any transport, messages over RoCE."""
+    table = needed(records, "completions" if recorded(records, "completions") else "flows")
+    return without_signals(table, _COLUMNS)[0]
 
 
 def classes(sizes: Numbers, every: Numbers) -> list[tuple[str, npt.NDArray[np.bool_]]]:
@@ -96,10 +98,14 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             with_rows, said = [], [f"{', '.join(shown.name for shown in some)}: not recorded; {missing}."]
         tables += with_rows
         notes += said
-    found = [(shown, table.whole(_COLUMNS, _MOST_ROWS)) for shown, table in tables]
-    for (shown, flows), (_, table) in zip(found, tables, strict=True):
-        if len(flows["bytes"]) < table.rows:
+    found: list[tuple[Shown, Flows]] = []
+    for shown, table in tables:
+        flows, signals = without_signals(table, _COLUMNS, _MOST_ROWS)
+        found.append((shown, flows))
+        if table.rows > _MOST_ROWS:
             notes.append(f"{shown.name}: every {ordinal(-(-table.rows // _MOST_ROWS))} of {table.rows:,} messages.")
+        if signals:
+            notes.append(f"{shown.name}: without signals of one byte.")
     if not found:
         return Figure([], notes)
     times = [(shown, _took(flows).astype(np.float64)) for shown, flows in found]

@@ -10,13 +10,18 @@ from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import END_TO_END, layers_of_other_parts, ps_of, table_of
+from astra_ns3.report.records import END_TO_END, OF_MODELS, layers_of_other_parts, pass_words, ps_of, table_of
 from astra_ns3.report.tables import Records
 from astra_ns3.units import counted
 
 MOST_LAYERS = 60
 """In a panel; of a file the others, which took least, are drawn as one bar."""
-_COLOURS = {"forward": style.BLUE, "weight gradient": style.ORANGE, "input gradient": style.GREEN, "tail": style.GREY}
+_COLOURS = {
+    "forward": style.BLUE,
+    **dict.fromkeys(("weight gradient", *OF_MODELS), style.ORANGE),
+    "input gradient": style.GREEN,
+    "tail": style.GREY,
+}
 # Of what only models have, such as weights, gradients, and what is computed again.
 _OTHER_COLOURS = (style.PURPLE, style.SKY, style.VERMILION, style.YELLOW, "#004B76", "#8F3F00", style.BLACK)
 # Those that ``EndToEnd.csv`` has.
@@ -29,10 +34,10 @@ _AFTER = "exposed, after the last pass"
 _ON_PAGE = (
     ("forward", 0, "compute, forward", style.BLUE),
     ("input gradient", 0, "compute, input gradient", style.SKY),
-    ("weight gradient", 0, "compute, weight gradient", "#004B76"),
+    *((part, 0, f"compute, {part}", "#004B76") for part in ("weight gradient", OF_MODELS[0])),
     ("forward", 1, "exposed, forward", style.VERMILION),
     ("input gradient", 1, "exposed, input gradient", style.ORANGE),
-    ("weight gradient", 1, "exposed, weight gradient", "#8F3F00"),
+    *((part, 1, f"exposed, {part}", "#8F3F00") for part in ("weight gradient", OF_MODELS[1])),
     (_TAIL, 1, _AFTER, style.YELLOW),
     (_OTHERWISE, 1, "exposed, in other parts or after the last pass", style.PURPLE),
 )
@@ -124,7 +129,7 @@ def layer_times(records: Records) -> dict[str, Times]:
     """Return each role's layers: of ``layers.parquet``, or of ``EndToEnd.csv``, which has one NPU."""
     table = table_of(records, "layers")
     if table is None:
-        return {"all": [(layer, {part: spent[part] for part in _PARTS}) for layer, spent in _end_to_end(records)]}
+        return {"all": [(layer, _of_passes(spent)) for layer, spent in _end_to_end(records)]}
     found: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
     for role, layer, part, *spent in table.tuples("role", "layer", "part", *_SPENT):
         found.setdefault(role, {}).setdefault(layer, {})[part] = (spent[0], spent[1])
@@ -139,13 +144,22 @@ def _end_to_end(records: Records) -> Times:
         tails[each["layer"]] = tails.get(each["layer"], 0) + each["exposed_ps"]
     found = []
     for row in records.rows(END_TO_END):
-        spent = {part: _cells(row, style.short_part(part)) for part in _PARTS}
+        spent: dict[str, tuple[int, int]] = {}
+        for part in _PARTS:
+            compute_ps, exposed_ps = _cells(row, style.short_part(part))
+            computing, waiting = pass_words(records, part)
+            spent[computing] = (compute_ps, 0)
+            spent[waiting] = (spent.get(waiting, _NONE)[0], exposed_ps)
         found.append((row["layer name"], spent))
         tails[row["layer name"]] = tails.get(row["layer name"], 0) - sum(exposed for _, exposed in spent.values())
     return [
         (layer, {**spent, _OTHERWISE if layer in others else _TAIL: (0, max(0, tails.pop(layer, 0)))})
         for layer, spent in found
     ]
+
+
+def _of_passes(spent: Spent) -> Spent:
+    return {part: pair for part, pair in spent.items() if part not in (_TAIL, _OTHERWISE)}
 
 
 def _cells(row: Mapping[str, str], part: str) -> tuple[int, int]:

@@ -75,7 +75,10 @@ def test_run_json_has_the_peak_of_each_stage_and_the_worst_layer() -> None:
 
 def test_people_are_told_the_fullest_stage_and_the_worst_layer() -> None:
     assert foreseen_rows(foreseen_document(foreseen())) == [
-        ("memory of an NPU", "at most 8.1 KB of 10 KB on stage 0: activations 6 KB, optimizer 1.2 KB, gradients 600 B"),
+        (
+            "memory of an NPU",
+            "at most 8.1 KB of 10 KB on stage 0: activations 6 KB, optimizer 1.2 KB, gradients 600 B, weights 300 B",
+        ),
         (
             "experts",
             "the busiest place computes 1.5 times the mean in layer 4, 1.25 times on average; 16.7% of choices dropped",
@@ -89,13 +92,13 @@ def test_people_are_told_each_stage() -> None:
             "stage 0",
             "8.1 KB",
             "forward of micro-batch 1, layer 2",
-            "activations 6 KB, optimizer 1.2 KB, gradients 600 B",
+            "activations 6 KB, optimizer 1.2 KB, gradients 600 B, weights 300 B",
         ),
         (
             "stage 1",
             "5.1 KB",
             "forward of micro-batch 0, layer 5",
-            "activations 3 KB, optimizer 1.2 KB, gradients 600 B",
+            "activations 3 KB, optimizer 1.2 KB, gradients 600 B, weights 300 B",
         ),
     ]
 

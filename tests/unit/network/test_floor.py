@@ -413,7 +413,12 @@ def test_the_longer_one_of_lines_and_chain_is_the_floor() -> None:
     told = {"bytes": 2500, "bytes_per_ns": 12.5, "lines_ps": 200_000}
     of_lines = {"kind": "lines", "where": "the lines out of NPU 0", "time_ps": 200_000, "share": 2.5}
     assert lines.document(500_000) == told | of_lines | {"chain_ps": 200_000}
-    of_chain = {"kind": "chain", "where": "what NPU 3 computes and waits for", "time_ps": 250_000, "share": 2.0}
+    of_chain = {
+        "kind": "chain",
+        "where": "the longest chain of computations, which ends on NPU 3",
+        "time_ps": 250_000,
+        "share": 2.0,
+    }
     assert chain.document(500_000) == told | of_chain | {"chain_ps": 250_000}
     assert (alone.time_ps, alone.where, alone.document(7)["lines_ps"]) == (7, "what NPU 2 computes", 0)
 

@@ -71,7 +71,7 @@ def test_the_longest_chain_goes_over_messages_and_collectives_of_three_ranks() -
         (compute(1, 3), collective(2, 64, 1), compute(3, 5, 2), compute(4, 15), compute(5, 15, 4)),
     )
     played = Played(*graphs)
-    assert played.driver.chain == Chain(35 * US, 2, "what NPU {} computes and waits for")
+    assert played.driver.chain == Chain(35 * US, 2, "the longest chain of computations, which ends on NPU {}")
     assert played.records.finish_ps > 35 * US
     # ASTRA-sim 2 doesn't compare what meets, so each chain stays on its NPU.
     assert Played(*graphs, rules=ASTRA_SIM_2).driver.chain[:2] == (30 * US, 2)

@@ -126,7 +126,7 @@ def test_a_chain_goes_over_roles_and_counts_of_uneven_computations_the_shortest(
     one: list[Step] = [Compute(label, 8_000_000, (8_000_000, 3_000_000)), Send(b, 100, "x"), collective(everybody)]
     other: list[Step] = [Compute(label, 5_000_000), Receive(a, 100, "x"), wait(1), Compute(label, 4_000_000)]
     driver = _driver({"a": ([0, 1], [*one, wait(2)]), "b": ([2, 3], [*other, collective(everybody), wait(4)])}, 4)
-    assert driver.chain == Chain(9_000_000, 0, "what NPU {} computes and waits for")
+    assert driver.chain == Chain(9_000_000, 0, "the longest chain of computations, which ends on NPU {}")
     driver.run()
     assert driver.records().finish_ps > 8_000_000 + 4_000_000
 

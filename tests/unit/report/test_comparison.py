@@ -19,10 +19,11 @@ import astra_ns3
 from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
+from astra_ns3.frozen import replace
 from astra_ns3.network.run_document import EventDocument, RunDocument
 from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines, other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
-from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
+from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import collectives, layers
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
 from astra_ns3.report.comparison.text import MOST_ROWS, difference_row
@@ -144,6 +145,45 @@ def test_what_files_say_stands_before_what_was_in_force_and_defaults_are_counted
     lines = [line.split() for line in comparison.text().splitlines()]
     assert [line[0] for line in lines[4:7]] == first
     assert lines[7] == ["and", "3", "keys", "of", "one", "run", "alone,", "at", "the", "default"]
+
+
+def test_keys_in_force_that_a_control_of_one_run_alone_has_are_counted() -> None:
+    """Other controls have other keys, which follow from the choice that stands first."""
+    plain = played().metadata
+    kinds: Any = [{"control": "dcqcn", "rate_on_first_cnp": True}, {"control": "swift", "beta": 0.8, "hai": 50}]
+    a, b = (_Told({**plain, "in_force": {"roce": keys}}) for keys in kinds)
+    comparison = astra_ns3.compare(a, b)
+    text = comparison.text()
+    assert "rate_on_first_cnp" not in text
+    assert "  and 3 keys in force in one run alone (--json has all)" in text.splitlines()
+    keys = {each.key for each in comparison.settings}
+    assert keys == {f"in_force.roce.{name}" for name in ("control", "rate_on_first_cnp", "beta", "hai")}
+
+
+def test_layers_that_are_alike_have_one_row_with_their_sum() -> None:
+    """Of twelve layers ten win 10 ps each, one loses as much, and one wins far more: it must be seen."""
+    changes = [-10] * 10 + [10, -90]
+    layers = tuple(
+        Difference(f"layer {number}, forward exposed", "ps", 100, 100 + change) for number, change in enumerate(changes)
+    )
+    found = Group("layers", layers)
+    assert found.told == (
+        Difference("layer 0-9, forward exposed (10 of them)", "ps", 1000, 900),
+        Difference("layer 11, forward exposed", "ps", 100, 10),
+        Difference("layer 10, forward exposed", "ps", 100, 110),
+    )
+    assert Group("counters", layers).told == layers
+    alone = tuple(replace(each, b=None) for each in layers[:4])
+    assert Group("layers", alone).told == (Difference("layer 0-3, forward exposed (4 of them)", "ps", 400, None),)
+
+
+def test_times_of_ports_have_a_unit_and_durations_are_said_to_overlap() -> None:
+    plain = played().metadata
+    a, b = (_Told({**plain, "statistics": {**plain["statistics"], "paused_ps": ps}}) for ps in (0, 73_074_442_732))
+    lines = [line.split() for line in astra_ns3.compare(a, b).text().splitlines()]
+    assert ["paused", "0", "ps", "73.07", "ms", "+73.07", "ms"] in lines
+    text = astra_ns3.compare(played(), played(latency_ps=5 * LATENCY_PS)).text()
+    assert "collectives (durations overlap, and count waits)" in text.splitlines()
 
 
 class _Told:

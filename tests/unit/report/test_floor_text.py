@@ -24,7 +24,7 @@ def test_a_floor_is_told_in_one_row(share: float, rows: list[tuple[str, str]]) -
 
 def test_a_chain_of_computations_is_told_as_such() -> None:
     floor: Any = {"time_ps": 4_000_000, "kind": "chain", "where": "what NPU 7 computes", "share": 1.25}
-    assert allowed_rows(_document(floor)) == [("speed", "80% of what the longest chain allows (what NPU 7 computes)")]
+    assert allowed_rows(_document(floor)) == [("speed", "80% of what any network allows (what NPU 7 computes: 4 us)")]
 
 
 def test_no_row_without_a_floor_or_an_end() -> None:

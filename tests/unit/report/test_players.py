@@ -1,4 +1,4 @@
-"""Names of senders and receivers behind the last NPU."""
+"""Names of senders and receivers behind the last NPU, and of switches; whose numbers they have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.players import Players, players_of
+from astra_ns3.report.ports import switch_names
 
 REDUCING = {"scale_out": {"switch": {"reduction": {"rate": 1}}}}
 
@@ -29,3 +31,33 @@ def test_players_behind_the_last_npu_are_what_the_network_has(network: Any, name
 
 def test_without_a_run_all_are_npus() -> None:
     assert Players().name(7) == "NPU 7"
+
+
+_LEAF_SPINE = {
+    "kind": "leaf-spine",
+    "leaves": 2,
+    "hosts_per_leaf": 2,
+    "spines": 1,
+    "link": {"rate": "100Gbps", "delay": "500ns"},
+    "switch": {"buffer": "1MB"},
+}
+
+
+@pytest.mark.parametrize(
+    ("topology", "names"),
+    [(_LEAF_SPINE, {"switch0": "leaf 0", "switch2": "spine 0"}), ({**_LEAF_SPINE, "kind": "file"}, {})],
+)
+def test_switches_are_called_what_the_networks_kind_calls_them(topology: Any, names: dict[str, str]) -> None:
+    run: Any = SimpleNamespace(metadata={"network": {"topology": topology, "transport": {"kind": "tcp"}}})
+    ports = ["host1", "switch2:1", "switch0:2", "switch0:0"]
+    assert switch_names(run, ports) == names
+    assert switch_names(run, ["host1"]) == {}
+
+
+def test_an_explanation_says_which_numbers_are_a_jobs_and_what_switches_are_called() -> None:
+    job = Explanation("run x", 100, 0, 100, first_npu=2, switches={"switch0": "leaf 0", "switch2": "spine 0"}).text()
+    assert (
+        "NPUs are numbered in their job (NPU 0 here is the network's NPU 2), hosts and switches in the network" in job
+    )
+    assert "switches: switch0 is leaf 0, switch2 is spine 0" in job
+    assert "numbered" not in Explanation("run x", 100, 0, 100).text()

@@ -28,6 +28,7 @@ from support.recorded_tables import (
 
 import astra_ns3
 from astra_ns3.errors import InputError
+from astra_ns3.report.comparison.quantities import layers
 from astra_ns3.report.explanation.parts import PARTS as WORDS
 from astra_ns3.report.figures.curves import covered
 from astra_ns3.report.pictures.accounts import LOOKS
@@ -70,6 +71,23 @@ def test_without_the_layers_of_roles_those_of_the_reported_npu_are_drawn(copy: P
     columns = [f"{part}_{what}_us" for part in ("fwd", "wg", "ig") for what in ("compute", "exposed_comm")]
     assert without[:, 2].sum() == pytest.approx(rows[columns].to_numpy().sum())
     assert with_table[:, 2].sum() >= without[:, 2].sum()  # the tail has no columns there
+
+
+def test_without_the_layers_of_roles_a_models_update_is_not_called_weight_gradient(copy: Path) -> None:
+    """Columns of the weight gradient have a model's update and its sums of gradients, too."""
+    (copy / "layers.parquet").unlink()
+    _forget(copy, "layers.parquet")
+    loop = bars(picture(copy, "layers"))
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    document["memory_by_stage"] = {}
+    (copy / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    figure = picture(copy, "layers")
+    assert bars(figure)[:, 2].sum() == pytest.approx(loop[:, 2].sum())
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"weight gradient and update, compute", "gradients and weights, exposed"} <= legend
+    assert not {"weight gradient, compute", "weight gradient, exposed"} & legend
+    names = set(layers(astra_ns3.Result.load(copy)))
+    assert any(name.endswith(", gradients and weights exposed") for name in names)
 
 
 def test_exposed_time_after_the_last_pass_and_parts_of_layers_are_named_in_words(copy: Path) -> None:

@@ -98,6 +98,10 @@ def test_a_busy_line_decides_nothing_where_messages_never_meet(backend: str, sav
     floor: Any = {"time_ps": 60, "kind": "lines", "lines_ps": 60, "chain_ps": 1}
     lines = Lines.of({**run(**small_run()).metadata, "floor": floor, "backend": backend}, whole=True)
     assert what_ifs({}, {}, 0, lines, 100) == saved
+    untold = Lines.of(
+        {**run(**small_run()).metadata, "floor": floor, "backend": backend}, whole=True, parts_known=False
+    )
+    assert what_ifs({}, {}, 0, untold, 100) == ()
 
 
 def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:

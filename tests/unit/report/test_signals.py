@@ -1,0 +1,57 @@
+"""Signals of one byte beside a collective's data are left out where messages are listed by what they lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.documents.pictures import picture, words_of
+from support.recorded_tables import US, write_messages
+from support.small_run import small_run
+
+import astra_ns3
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.page.sections import slowest_messages
+from astra_ns3.report.pictures.completion import columns_of
+from astra_ns3.report.signals import Signals
+from astra_ns3.studies.measures import measures_of
+
+_COLLECTIVES, _SIZES = [0, 0, 0, 1], [1000, 1000, 1, 1]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> astra_ns3.Result:
+    """A message of twice its ideal time, one of three times, a signal of 90 times; and a message of one byte alone."""
+    folder = tmp_path / "out"
+    astra_ns3.run(**small_run(), output=folder)
+    write_messages(folder, [(0, 1, 0, 2 * US), (1, 0, 0, 3 * US), (1, 0, 0, 90 * US), (2, 3, 0, 91 * US)], ideal_ps=US)
+    table = pq.read_table(folder / "flows.parquet")
+    for name, values in (("collective", _COLLECTIVES), ("bytes", _SIZES)):
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(values, pa.int64()))
+    pq.write_table(table, folder / "flows.parquet")
+    return astra_ns3.Result.load(folder)
+
+
+def test_a_byte_is_a_signal_beside_larger_messages_of_its_collective_alone() -> None:
+    messages = {"collective": np.array(_COLLECTIVES), "bytes": np.array(_SIZES)}
+    assert Signals([messages]).among(messages).tolist() == [False, False, True, False]
+    pieces = [{name: column[place : place + 1] for name, column in messages.items()} for place in range(4)]
+    assert [Signals(pieces).among(piece).tolist() for piece in pieces] == [[False], [False], [True], [False]]
+    assert Signals([]).among(messages).tolist() == [False] * 4
+
+
+def test_signals_are_no_messages_that_lost_most(run: astra_ns3.Result) -> None:
+    assert [each.excess_ps for each in explain(run).slowest] == [90 * US, 2 * US, US]
+    found = slowest_messages(run)
+    assert found is not None
+    assert sorted(row[-1] for row in found[1]) == ["2", "3", "91"]
+
+
+def test_signals_are_in_no_class_of_slowdowns(run: astra_ns3.Result) -> None:
+    assert columns_of(run)["bytes"].tolist() == [1000, 1000, 1]
+    assert run.folder is not None
+    assert "1 B (1)" in words_of(picture(run.folder, "completion"))
+    assert measures_of(run)["slowdown_p50"] == 3
