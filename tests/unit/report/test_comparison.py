@@ -74,6 +74,24 @@ def test_only_waits_of_the_three_passes_are_said_to_come_after_the_last_one() ->
     assert not any(f"{layer}, exposed after the last pass" in names for layer in names_of_layers)
 
 
+def test_counters_of_the_network_are_told_as_those_of_all_jobs() -> None:
+    """A job is as it is with a second one beside it; the network counts the messages of both."""
+    jobs = [
+        astra_ns3.Tenant(name, npus, small_workload(), small_system()) for name, npus in (("a", [0, 1]), ("b", [2, 3]))
+    ]
+    alone, beside = (
+        astra_ns3.run_scenario(network=small_network(), tenants=some, backend=FakeBackend(NPUS)).tenants["a"]
+        for some in (jobs[:1], jobs)
+    )
+    alone.metadata["statistics"] = {"messages": 3}
+    beside.metadata["statistics"] = {"messages": 6}
+    (group,) = [each for each in astra_ns3.compare(alone, beside).groups if each.differences]
+    assert [(one.name, one.a, one.b) for one in group.differences if "messages" in one.name] == [
+        ("messages, of the whole run (all jobs)", 3, 6)
+    ]
+    assert all(one.name.endswith(", of the whole run (all jobs)") for one in group.differences)
+
+
 def changes(comparison: Comparison, group: str) -> Mapping[str, tuple[float | None, float | None]]:
     (found,) = [each for each in comparison.groups if each.name == group]
     return {one.name: (one.a, one.b) for one in found.differences}
