@@ -204,7 +204,8 @@ class SystemConfig(ConfigModel):
     does."""
 
     remote_memory: RemoteMemory | None = Field(alias="remote-memory", default=None)
-    """Memory besides the NPU's own, which nodes of graphs load from and store to (ASTRA-sim 2 has it in a file)."""
+    """Memory besides the NPU's own, which nodes of graphs load from and store to: these keys, or the path of a file
+    with them, as ASTRA-sim 2 has it. The path begins in this file's folder."""
     all_reduce_custom: _Traces = Field(alias="all-reduce-implementation-custom", default=())
     """A prefix of Chakra traces, a graph for each rank, that are played for every all-reduce of a workload of graphs.
     The path begins in the working folder."""

@@ -89,8 +89,8 @@ def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None) -> list[s
     if totals is None or not totals.overlapping or by is None:
         return []
     return [
-        f"{totals.overlapping:,} of {totals.flows:,} flows started while another between the same two NPUs was on its "
-        f"way, and waited for it on their one {by.shared}: {by.remedy}"
+        f"{totals.overlapping:,} of {totals.flows:,} flows started while another between the same two NPUs was being "
+        f"sent, and may have waited for it on their one {by.shared}: {by.remedy}"
     ]
 
 

@@ -42,7 +42,7 @@ from astra_ns3.network.recorded import (
     RecordedTable,
 )
 from astra_ns3.network.run_document import EventDocument, RunDocument
-from astra_ns3.report.records import Recorded
+from astra_ns3.report.records import on_clock_of
 from astra_ns3.units import PS_PER_NS, format_time
 from astra_ns3.whole_file import RUN_FILE
 
@@ -286,7 +286,7 @@ class Result:
         return Plots(self)
 
     def file(self, name: str) -> Path:
-        """Where the file ``name`` of the run lies; raises InputError if it has none."""
+        """Where the file ``name`` of the run, or of a job's network, lies; raises InputError if it has none."""
         return self._having(name).path(name)
 
     def rows(self, name: str) -> list[dict[str, str]]:
@@ -299,12 +299,10 @@ class Result:
         return self._frame(table) if isinstance(table, str) else self._parquet(table)
 
     def _having(self, name: str) -> Files:
-        """The files in which ``name`` is: the tenant's own, or the network's, if their times are the tenant's."""
+        """The files in which ``name`` is: the tenant's own, or the network's."""
         network = self._network
-        if network is None or self._files.has(name) or not network._files.has(name):
-            return self._files
-        timed = name.endswith(".parquet") and self._metadata["job"]["start_ps"] != 0
-        return self._files if timed else network._files
+        of_network = network is not None and not self._files.has(name) and network._files.has(name)
+        return network._files if network is not None and of_network else self._files
 
     def _microsecond_frame(self, name: str) -> pd.DataFrame:
         """A table of ASTRA-sim's: all but its first two columns are microseconds."""
@@ -332,7 +330,7 @@ class Result:
             if not files.has(name):
                 where = self._folder or f"run '{self._metadata['run_name']}'"
                 raise wrong(f"there is no {name}; was it recorded? expected {table.asked}", where)
-            self._frames[name] = Recorded(files.path(name)).frame()
+            self._frames[name] = on_clock_of(self._metadata, table.name, files.path(name)).frame()
         return self._frames[name]
 
 

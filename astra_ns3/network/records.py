@@ -238,7 +238,7 @@ class FlowTotals:
     ``bins``: by size, too, about as many flows in each; none of few flows.
 
     ``goodput``: intervals of time, one after the other, with the bytes of messages that all NPUs got in each.
-    ``overlapping``: flows that started while the one before of the same two NPUs was on its way.
+    ``overlapping``: flows that may have waited for the one before of the same two NPUs to be sent.
     """
 
     flows: int

@@ -263,7 +263,7 @@ class FlowsDocument(TypedDict):
     delivered_bytes: int
     """Bytes of delivered flows."""
     overlapping: int
-    """Flows that started while another between the same two NPUs was on its way."""
+    """Flows that may have waited until another between the same two NPUs was sent."""
     first_start_ps: int
     """The first start."""
     last_end_ps: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import wrong
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.tables import Records, how_to_record, recorded
 from astra_ns3.units import PS_PER_US
 
@@ -129,6 +131,61 @@ class Recorded:
             raise wrong(f"cannot be read: {' '.join(str(error).split())}", self._path) from error
 
 
+class SinceStart(Recorded):
+    """A table of the network's ports on the clock of a job that starts later: its times count from the job's start.
+
+    :meth:`frame` has earlier rows, too, with times below 0. Elsewhere they are left out; where rows hold until the next
+    one of their port, the last of these stands at 0.
+    """
+
+    def __init__(self, path: Path, start_ps: int, *, holds: bool) -> None:
+        """``start_ps``: when the job starts. ``holds``: whether a row holds until the next one of its port."""
+        super().__init__(path)
+        self._start_ps = start_ps
+        self._holds = holds
+
+    @cached_property
+    def rows(self) -> int:
+        """How many there are from the job's start on."""
+        return sum(len(batch["time_ps"]) for batch in self.batches(["time_ps"]))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Yield the columns asked for, from the job's start on."""
+        held: dict[str, Batch] = {}
+        batch: Batch = {}
+        for batch in super().batches(list(dict.fromkeys([*columns, "time_ps", "port"]))):
+            moved = {**batch, "time_ps": batch["time_ps"] - self._start_ps}
+            before, later = np.flatnonzero(moved["time_ps"] <= 0), np.flatnonzero(moved["time_ps"] > 0)
+            last = dict(zip(batch["port"][before].tolist(), before, strict=True)) if self._holds else {}
+            moved["time_ps"] = np.maximum(moved["time_ps"], 0)
+            held |= {port: {name: moved[name][row : row + 1] for name in moved} for port, row in last.items()}
+            begun = [held.pop(port) for port in dict.fromkeys(batch["port"][later].tolist()) if port in held]
+            yield _behind(begun, {name: moved[name][later] for name in columns})
+        if held:
+            yield _behind(list(held.values()), {name: batch[name][:0] for name in columns})
+
+    def frame(self) -> pd.DataFrame:
+        """Return all of it."""
+        found = super().frame()
+        found["time_ps"] -= self._start_ps
+        return found
+
+
+def _behind(rows: Sequence[Batch], batch: Batch) -> Batch:
+    """Return some rows, and a batch behind them."""
+    return {name: np.concatenate([*(row[name] for row in rows), column]) for name, column in batch.items()}
+
+
+_OF_PORTS = {"queues": True, "pauses": True, "utilisation": False}
+"""Tables of the network that all jobs share; whether a row holds until the next one of its port."""
+
+
+def on_clock_of(metadata: RunDocument, name: str, path: Path) -> Recorded:
+    """Return the table ``name`` in ``path``; one of all jobs' network with the times of the job of ``metadata``."""
+    start_ps = metadata["job"]["start_ps"] if "job" in metadata else None
+    return SinceStart(path, start_ps, holds=_OF_PORTS[name]) if start_ps and name in _OF_PORTS else Recorded(path)
+
+
 def _array(column: npt.ArrayLike) -> Array:
     found = np.asarray(column)
     return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
@@ -137,7 +194,7 @@ def _array(column: npt.ArrayLike) -> Array:
 def table_of(run: Records, name: str) -> Recorded | None:
     """Return the recorded table ``name``, as ``flows``; None if the run has none."""
     path = recorded(run, name)
-    return None if path is None else Recorded(path)
+    return None if path is None else on_clock_of(run.metadata, name, path)
 
 
 def needed(run: Records, name: str) -> Recorded:

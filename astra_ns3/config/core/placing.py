@@ -14,17 +14,19 @@ from astra_ns3.user_code import user_part
 
 # Of the graph's file in a network.
 _PATH = ("topology", "path")
+REMOTE_MEMORY = "remote-memory"
+"""The key of a system whose value may be the path of a file."""
 
 
 def placed(value: Json, folder: Path, path: KeyPath = ()) -> Any:  # of the kind of value
-    """Return ``value`` with the relative paths of users' code, schedules and graphs in it as seen from ``folder``."""
+    """Return ``value`` with the relative paths of code, schedules, graphs and memory in it as seen from ``folder``."""
     if isinstance(value, Mapping):
         return {key: placed(each, folder, (*path, key)) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [placed(each, folder, (*path, index)) for index, each in enumerate(value)]
     if not isinstance(value, str):
         return value
-    if path == _PATH:
+    if path in (_PATH, (REMOTE_MEMORY,)):
         return os.path.normpath(folder / value)
     part = user_part(value, compiled=True)
     if part is not None:

@@ -149,7 +149,7 @@ class FlowDriver(Driver):
             if self._network.delivers_whole
             else intervals_of(self._player.curve, self._network.now_ps(), self._network.delivered_bytes() or 0)
         )
-        return flow_totals(flows, starts_ps, ends_ps, ideal_ps, goodput)
+        return flow_totals(flows, starts_ps, ends_ps, ideal_ps, goodput, self._ideal)
 
     def totals(self) -> npt.NDArray[np.int64]:
         """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done.

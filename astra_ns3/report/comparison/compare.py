@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
-from astra_ns3.report.comparison.quantities import ACCOUNTS, GROUPS, OF_FLOWS, Quantities
+from astra_ns3.report.comparison.quantities import ACCOUNTS, OF_FLOWS, Quantities, groups_for
 from astra_ns3.report.comparison.settings import settings
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
@@ -40,7 +40,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     notes = list(_states((names[0], a), (names[1], b)))
     if [setting.key for setting in differing] == ["seed"]:
         notes.append(f"{names[0]} and {names[1]} differ in their seed alone: {OVER_SEEDS}")
-    for name, quantities in GROUPS.items():
+    for name, quantities in groups_for(a, b).items():
         found_a, found_b = quantities(a), quantities(b)
         if name == ACCOUNTS and found_a and found_b and has_own_part(a.metadata) != has_own_part(b.metadata):
             notes.append(_UNLIKE)

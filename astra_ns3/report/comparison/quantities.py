@@ -126,7 +126,17 @@ def counters(run: Records) -> Quantities:
     }
 
 
+def counters_of_jobs(run: Records) -> Quantities:
+    """Counts of what a job did, and by other names those of the network, which counts for all jobs together."""
+    of_all = run.metadata["statistics"]
+    return {
+        f"{name}, of the whole run (all jobs)" if name.replace(" ", "_") in of_all else name: value
+        for name, value in counters(run).items()
+    }
+
+
 ACCOUNTS = "accounts"
+COUNTERS = "counters"
 GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     "totals": totals,
     "layers": layers,
@@ -134,11 +144,17 @@ GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     "flows": flows,
     "flows by size": flows_by_size,
     ACCOUNTS: account_parts,
-    "counters": counters,
+    COUNTERS: counters,
 }
 """None: the run has no such numbers."""
 OF_FLOWS = ("flows", "flows by size")
 """Groups that other runs than those of a list of flows never have."""
+
+
+def groups_for(a: Records, b: Records) -> Mapping[str, Callable[[Records], Quantities | None]]:
+    """Return the groups for two runs, of which either may be a job among several."""
+    of_job = any("job" in run.metadata for run in (a, b))
+    return {**GROUPS, COUNTERS: counters_of_jobs} if of_job else GROUPS
 
 
 def _add(found: Quantities, name: str, time_ps: int) -> None:

@@ -81,7 +81,7 @@ def _sums(records: Records, table: Recorded, end_ps: int, most: int) -> tuple[Ma
     bins = -(-intervals // together)
     sums: dict[str, Real] = defaultdict(lambda: np.zeros(bins))
     for batch in table.batches(["time_ps", "port", "wire_bytes"]):
-        places = (batch["time_ps"] // interval_ps - 1) // together  # a row stands at the end of its interval
+        places = ((batch["time_ps"] - 1) // interval_ps) // together  # a row stands at the end of its interval
         for port, rows in by_value(batch["port"]):
             inside = rows[places[rows] < bins]
             sums[port] += np.bincount(places[inside], weights=batch["wire_bytes"][inside], minlength=bins)

@@ -64,7 +64,7 @@ def _write_utilisation(records: Records, writer: TraceWriter, ports: Ports) -> N
     for time_ps, port, wire_bytes in _rows(records, "utilisation", "wire_bytes"):
         name, unit = ("utilisation", "%") if port in rates else ("sent", "Gb/s")
         counter = ports.counter(port, name, unit)
-        start_ps = time_ps - interval_ps
+        start_ps = max(0, time_ps - interval_ps)
         if port in until and start_ps > until[port]:
             writer.count(counter, until[port], 0.0)
         bits_per_second = 8 * wire_bytes * PS_PER_SECOND / interval_ps

@@ -53,6 +53,23 @@ def test_a_key_is_named_with_its_file_or_alone_where_no_other_file_has_it(key: s
     assert link_rate_bps(loaded({key: "400Gbps"})) == 400 * 10**9
 
 
+def test_remote_memory_is_named_by_its_file_in_a_system_file_and_in_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 1000.0, "remote-mem-bw": 50.0}
+    (tmp_path / "pool.json").write_text(json.dumps(pool), encoding="utf-8")
+    system = tmp_path / "system.txt"
+    system.write_text(f"{SYSTEM.read_text(encoding='utf-8')}remote-memory: pool.json\n", encoding="utf-8")
+    of_file = read_system(system).remote_memory
+    monkeypatch.chdir(tmp_path)
+    assert of_file is not None
+    assert of_file.bandwidth == 50
+    for path in ("pool.json", str(tmp_path / "pool.json")):
+        assert loaded({"system.remote_memory": path}).system.remote_memory == of_file
+    with pytest.raises(InputError, match=r"gone\.json: no such file"):
+        loaded({"system.remote-memory": "gone.json"})
+
+
 def test_keys_of_text_files_are_set_with_units_by_names_of_layers_and_with_either_line() -> None:
     found = loaded({"endpoint_delay": 250, "workload.layers.all_reduce.weight_gradient.bytes": "2MB"})
     assert found.system.endpoint_delay_ns == 250

@@ -219,6 +219,15 @@ def test_a_flow_that_is_not_delivered_overlaps_all_that_its_pair_starts_after_it
         assert flow_totals(flows, starts, np.array(ends), unknown, ()).overlapping == found
 
 
+def test_a_flow_may_have_waited_if_it_was_slowed_and_the_one_before_was_being_sent() -> None:
+    """A flow takes 10 alone, and a byte 4 of these, so the first, which ends at 10, has left at 6."""
+    flows = FlowList.of([0, 0], [1, 1], [100] * 2, [0, 0])
+    alone = np.array([10, 10])
+    for start, end, found in ((5, 16, 1), (5, 15, 0), (6, 17, 0), (6, -1, 0), (5, -1, 1)):
+        starts, ends = np.array([0, start]), np.array([10, end])
+        assert flow_totals(flows, starts, ends, alone, (), lambda *_: np.array([4])).overlapping == found
+
+
 def test_an_npu_of_a_stopped_list_ends_when_it_stopped_unless_all_of_its_flows_are_delivered() -> None:
     """NPU 3's flow ends last of all that end, NPU 0's and 1's second one doesn't, and NPU 2 has no flow."""
     flows = FlowList.of([0, 3, 1], [1, 0, 0], [100, 200, 1_000_000], [0, 0, 0])

@@ -1,0 +1,84 @@
+"""Tables of the ports that all jobs share, on the clock of a job that starts later: drawn, and never advised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.fake_backend import FakeBackend
+from support.recorded_run import write_ports, write_table
+from support.small_run import NPUS, small_network, small_system, small_workload
+from support.trace import read_trace
+
+import astra_ns3
+from astra_ns3 import Tenant
+from astra_ns3.cli.plot import plot_command
+from astra_ns3.report.records import needed, table_of
+from astra_ns3.report.timeline.timeline import FILE, left_out, write_timeline
+
+US = 1_000_000
+START_PS = 25 * US
+INTERVAL_PS = 10 * US
+PORTS = {"host0": "switch0", "switch0:0": "host0"}
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    """The folder of a job that starts at 25 us, beside tables of the network."""
+    jobs = [
+        Tenant("first", [0, 1], small_workload(), small_system()),
+        Tenant("late", [2, 3], small_workload(), small_system(), start_ps=START_PS),
+    ]
+    folder = tmp_path / "run"
+    astra_ns3.run_scenario(network=small_network(), tenants=jobs, backend=FakeBackend(NPUS), output=folder)
+    write_table(
+        folder,
+        "queues",
+        {
+            "time_ps": [10 * US, 11 * US, 20 * US, 30 * US],
+            "port": ["host0", "switch0:0", "host0", "host0"],
+            "queue_bytes": [9_000, 500, 2_000, 3_000],
+        },
+    )
+    write_table(
+        folder,
+        "utilisation",
+        {"time_ps": [20 * US, 30 * US, 40 * US], "port": ["host0"] * 3, "wire_bytes": [1, 2, 3]},
+    )
+    write_table(folder, "pauses", {"time_ps": [24 * US], "port": ["switch0:0"], "paused_priorities": [8]})
+    write_ports(folder, PORTS)
+    run_file = folder / "job-late" / "run.json"
+    told = json.loads(run_file.read_text(encoding="utf-8"))
+    told["network"]["observe"] |= {"utilisation_interval": "10us"}
+    run_file.write_text(json.dumps(told), encoding="utf-8")
+    return folder / "job-late"
+
+
+def test_what_held_before_a_job_stands_at_its_start_and_other_times_count_from_there(late: Path) -> None:
+    run = astra_ns3.Result.load(late)
+    rows = {name: sorted(needed(run, name).tuples("port", "time_ps")) for name in ("queues", "utilisation", "pauses")}
+    assert rows["queues"] == [("host0", 0), ("host0", 5 * US), ("switch0:0", 0)]
+    assert rows["utilisation"] == [("host0", 5 * US), ("host0", 15 * US)]
+    assert rows["pauses"] == [("switch0:0", 0)]
+    assert dict(needed(run, "queues").tuples("port", "queue_bytes")) == {"host0": 3_000, "switch0:0": 500}
+    assert [table.rows for name in rows if (table := table_of(run, name))] == [3, 2, 1]
+    assert run.queues["time_ps"].tolist() == [-15 * US, -14 * US, -5 * US, 5 * US]
+
+
+def test_pictures_and_the_timeline_of_a_late_job_show_the_ports_of_all_jobs(late: Path) -> None:
+    run = astra_ns3.Result.load(late)
+    listed = CliRunner().invoke(plot_command, [str(late)]).output
+    drawn, _, advised = listed.partition("not recorded")
+    assert "queues" in drawn
+    assert "utilisation" in drawn
+    assert "observe.queues" not in advised
+    assert "observe.utilisation" not in advised
+    assert not any("observe" in line for line in left_out(run))
+    for kind in ("queues", "utilisation"):
+        done = CliRunner().invoke(plot_command, [str(late), kind, "-o", str(late / f"{kind}.png")])
+        assert done.exit_code == 0, done.output
+    write_timeline(run)
+    counters = read_trace(late / FILE).counters
+    assert min(time for samples in counters.values() for time, _ in samples) == 0
