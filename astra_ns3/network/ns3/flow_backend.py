@@ -27,6 +27,11 @@ QUEUE_GRAIN_BYTES = 2048.0
 QUEUE_GRAIN_SHARE = 0.03
 """The same as a share of the queue."""
 
+_LOST = (
+    "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "
+    "converged; times are a lower bound"
+)
+
 
 class FlowBackend(SessionBackend):
     """Messages as flows; arguments and errors as for :class:`SessionBackend`."""
@@ -39,6 +44,8 @@ class FlowBackend(SessionBackend):
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
+        fails_ps = (each.time_ps for each in plan.changes if each.state.up is False)
+        self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
         super().__init__(
             plan.graph,
             plan.config.observe,
@@ -56,7 +63,8 @@ class FlowBackend(SessionBackend):
             f"more may wait than switches without pauses have room for, at {bound}: packets would be lost there, and "
         )
         bound += "flows know nothing of that; times are a lower bound"
-        return [*super().warnings(), *([bound] if full else [])]
+        loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
+        return [*super().warnings(), *([bound] if full else []), *([_LOST] if loses else [])]
 
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
