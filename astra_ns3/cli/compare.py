@@ -12,9 +12,12 @@ from astra_ns3.cli.output import print_result
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.scenario_result import ScenarioResult, result_in
 from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.report.comparison.compare import OVER_SEEDS, compare
+from astra_ns3.report.comparison.comparison import Comparison
+from astra_ns3.report.comparison.jobs import JobsComparison, compare_jobs
 from astra_ns3.units import counted
 
 _TWO = 2
@@ -57,7 +60,8 @@ def compare_command(
     """Print what differs between the runs in the folders A and B.
 
     Settings with both values, times and counters with their change, the largest first. With --backends: how far the
-    first backend is off from the second on a case of yours, and the CPU seconds of both.
+    first backend is off from the second on a case of yours, and the CPU seconds of both. Folders of scenarios are
+    compared job by job.
     """
     files = {"-w": workload, "-s": system, "-n": network}
     given = [(option, value) for option, value in {**files, "--scale": scale, "--groups": groups}.items() if value]
@@ -70,7 +74,15 @@ def compare_command(
     refuse(bool(given), f"{', '.join(option for option, _ in given)}: expected with --backends only")
     refuse(len(runs) != _TWO, f"found {counted(len(runs), 'folder', 'folders')}, expected two, A and B; {OVER_SEEDS}")
     with blaming_damage(runs):
-        a, b = map(Result.load, runs)
-        comparison = compare(a, b)
+        comparison = _compared(*runs)
         document, text = comparison.document(), comparison.text()
     print_result(document, text, as_json=as_json)
+
+
+def _compared(a: str, b: str) -> Comparison | JobsComparison:
+    """Return what differs between two runs, or between jobs of the same name in two scenarios."""
+    scenarios = [each for each in map(result_in, (a, b)) if isinstance(each, ScenarioResult)]
+    if len(scenarios) == _TWO:
+        one, other = scenarios
+        return compare_jobs(one, one.tenants, other, other.tenants)
+    return compare(Result.load(a), Result.load(b))

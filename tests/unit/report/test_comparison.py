@@ -92,6 +92,24 @@ def test_counters_of_the_network_are_told_as_those_of_all_jobs() -> None:
     assert all(one.name.endswith(", of the whole run (all jobs)") for one in group.differences)
 
 
+def test_scenarios_are_compared_job_by_job(tmp_path: Path) -> None:
+    jobs = [astra_ns3.Tenant(name, [2 * n, 2 * n + 1], small_workload(), small_system()) for n, name in enumerate("ab")]
+    for folder, some, latency_ps in (("one", jobs, LATENCY_PS), ("other", jobs[:1], 2 * LATENCY_PS)):
+        backend = FakeBackend(NPUS, latency_ps=latency_ps)
+        astra_ns3.run_scenario(network=small_network(), tenants=some, backend=backend, output=tmp_path / folder)
+    folders = [str(tmp_path / "one"), str(tmp_path / "other")]
+    found = CliRunner().invoke(compare_command, folders)
+    assert found.exit_code == 0, found.output
+    assert "only A has job b" in found.output
+    assert "job a\n" in found.output
+    assert "finish" in found.output
+    told = json.loads(CliRunner().invoke(compare_command, [*folders, "--json"]).output)
+    assert list(told["jobs"]) == ["a"]
+    assert not told["equal"]
+    with pytest.raises(InputError, match="holds the results of several jobs; name one of its folders: job-a"):
+        CliRunner().invoke(compare_command, [f"{folders[0]}/job-a", folders[1]], catch_exceptions=False)
+
+
 def changes(comparison: Comparison, group: str) -> Mapping[str, tuple[float | None, float | None]]:
     (found,) = [each for each in comparison.groups if each.name == group]
     return {one.name: (one.a, one.b) for one in found.differences}
