@@ -84,7 +84,7 @@ def flow_document(totals: FlowTotals | None) -> RunDocument:
 
 
 def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None) -> list[str]:
-    """Warn if flows of a pair of NPUs went one after the other over what they share; None: no packets."""
+    """Warn if flows of a pair of NPUs went one after the other over what they share; None: nothing."""
     by = None if plan is None else plan.outermost.shared_by_flows()
     if totals is None or not totals.overlapping or by is None:
         return []

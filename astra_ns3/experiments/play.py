@@ -29,6 +29,7 @@ from astra_ns3.experiments.watch import Watch
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import check_given, create_backend
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
@@ -274,7 +275,8 @@ def _members(
 
 def _warnings(first: Inputs, inputs: Inputs, records: RunRecords, *, stopped: bool) -> Iterator[str]:
     """Warn of a tenant's flows that say little, and of a slowdown that slowed nothing."""
-    yield from flow_warnings(records.flows, first.packets)
+    shares = abilities_of(first.backend).needs_packets
+    yield from flow_warnings(records.flows, first.plan.of_packets if shares else None)
     if not stopped:
         yield from slowdown_warnings(inputs.slowdown, records)
 

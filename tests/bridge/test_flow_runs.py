@@ -252,6 +252,10 @@ def test_flows_that_wait_for_another_of_their_pair_are_told(transport: dict[str,
     assert result.metadata["flows"]["overlapping"] == 1
     found = [line for line in result.metadata["warnings"] if "started while another" in line]
     assert ([told in line for line in found] == [True]) if told else not found
+    as_flows = played(
+        FlowList.of([0, 0, 1], [1, 1, 0], [100_000] * 3, [0, 1_000_000, 0]), star(**transport), backend="flow"
+    )
+    assert any(told in line for line in as_flows.metadata["warnings"]) == bool(told)
     apart = played(FlowList.of([0, 0, 1], [1, 1, 0], [100_000] * 3, [0, 50_000_000, 0]), star(**transport))
     assert not [line for line in apart.metadata["warnings"] if "started while another" in line]
 

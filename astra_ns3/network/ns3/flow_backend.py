@@ -28,7 +28,7 @@ QUEUE_GRAIN_SHARE = 0.03
 """The same as a share of the queue."""
 
 _LOST = (
-    "links fail: senders of packets that are lost there wait for a timeout, and flows wait only until routes have "
+    "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "
     "converged; times are a lower bound"
 )
 
