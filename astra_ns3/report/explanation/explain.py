@@ -110,9 +110,9 @@ def _tables(run: Records, *, needed: bool) -> tuple[Tables | None, str]:
 
 
 def _first_npu(run: Records) -> int | None:
-    """Return which of the network's NPUs is a job's first; None for a run that has the network alone."""
-    job = run.metadata.get("job")
-    return job["npus"][0] if job and job["npus"] else None
+    """Return which of the network's NPUs is a job's first; None where all have the network's numbers."""
+    npus = (run.metadata.get("job") or {}).get("npus") or []
+    return None if npus == list(range(len(npus))) else npus[0]
 
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
