@@ -15,6 +15,8 @@ from astra_ns3.units import BY_ENDING, EXACT_BY_KEY
 _SECONDS = "_seconds"
 _LIST_BETWEEN = " "
 _MOST_TOLD = 12
+KIND = "kind"
+"""The key that names a group's kind."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,11 @@ def printable(text: str) -> str:
 
 
 def plain(value: Json) -> str:
-    """A value as a word: switches on and off, lists with blanks between their entries."""
+    """A value as a word: switches on and off, lists with blanks between their entries, of a group with a kind that."""
     if value is None:
         return ""
+    if isinstance(value, Mapping) and isinstance(value.get(KIND), str):
+        return plain(value[KIND])
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, (list, tuple)):

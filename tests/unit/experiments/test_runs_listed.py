@@ -268,3 +268,20 @@ def test_of_a_list_of_flows_no_exposed_time_is_told(tmp_path: Path) -> None:
     put(tmp_path / "flows", run_json("flows", 2_000_000, flows={"flows": 3}))
     rows = dict(cells(tmp_path, "--columns", "name,exposed")[1:])
     assert rows == {"loop": "1000000", "flows": ""}
+
+
+def control(kind: str) -> dict[str, Any]:
+    return {"network": {"transport": {"congestion_control": {"kind": kind, "gain": None}}}}
+
+
+def test_a_group_with_a_kind_is_shown_and_compared_as_its_kind(tmp_path: Path) -> None:
+    for kind in ("none", "swift"):
+        put(tmp_path / kind, run_json(f"{kind}-run", 1, **control(kind)))
+    key = "network.transport.congestion_control"
+    assert cells(tmp_path, "--columns", f"name,{key}", "--where", f"{key}=swift")[1:] == [["swift-run", "swift"]]
+    assert runs(str(tmp_path), "--columns", key).stdout.split() == [key, "none", "swift"]
+
+
+def test_a_condition_on_a_group_without_a_kind_names_its_keys(results: Path) -> None:
+    said = str(runs(str(results), "--where", "network.topology.link=100Gbps").exception)
+    assert "network.topology.link is a group of keys, expected one of its own: network.topology.link.rate" in said
