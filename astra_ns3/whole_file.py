@@ -19,6 +19,12 @@ STUDY_MARK = ".study.json"
 """The file that a study's or a plan's folder has."""
 POINT_FILE = "point.json"
 """The file that the folder of a study's point has."""
+POINTS = "points"
+"""The folder of a study's points."""
+STUDY_TABLE, PLAN_TABLE = "study.csv", "plan.csv"
+"""The table of a study's points, and of a plan's."""
+WHOLE_MODEL = "whole model"
+"""What a plan's table says of a plan that packets have played as it is."""
 # Endings of what is read again of a study; its pages and pictures are made of these.
 _DATA = (".csv", ".json", ".parquet", ".sqlite", ".yaml")
 

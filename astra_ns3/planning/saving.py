@@ -16,7 +16,6 @@ from astra_ns3.planning.page import (
     NEXT,
     PLAN,
     PLAN_PICTURE,
-    PLAN_TABLE,
     SYSTEM,
     Shown,
     Told,
@@ -31,6 +30,7 @@ from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.run_study import put, write_study
 from astra_ns3.units import format_time
+from astra_ns3.whole_file import PLAN_TABLE
 from astra_ns3.workload.models.changes import model_yaml
 
 _WIDTH_INCHES = 7.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from astra_ns3.planning.page import BEST, NEXT, PLAN_TABLE, SYSTEM
+from astra_ns3.planning.page import BEST, NEXT, SYSTEM
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows, why_no_next
@@ -14,6 +14,7 @@ from astra_ns3.report.alignment import aligned, clock, number_text, percent, tab
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, counted, format_bytes, format_time
+from astra_ns3.whole_file import PLAN_TABLE
 
 _FIRST = f"{PLAN_TABLE} and {BEST} follow the first"
 _MOST_ROWS = 20

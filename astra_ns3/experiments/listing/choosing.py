@@ -10,7 +10,7 @@ from functools import partial
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse, required, some_of
-from astra_ns3.experiments.listing.columns import KIND, Column, column_of, plain
+from astra_ns3.experiments.listing.columns import KIND, Column, column_of, is_complete, plain
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import PS_PER_SECOND, parse_any
 
@@ -55,8 +55,9 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
 
 
 def in_order(runs: Sequence[FoundRun], by: Iterable[str]) -> list[FoundRun]:
-    """Return the runs sorted by columns, the first counts most; ``-COLUMN``: the largest first. Empty cells are last.
+    """Return the runs sorted by columns, the first counts most; ``-COLUMN``: the largest first.
 
+    Empty cells are last, and before them times of runs that weren't played to their end.
     Raises InputError for a column that there isn't.
     """
     found = list(runs)
@@ -64,6 +65,8 @@ def in_order(runs: Sequence[FoundRun], by: Iterable[str]) -> list[FoundRun]:
         column, downwards = column_of(name.removeprefix("-"), runs), name.startswith("-")
         having = [run for run in found if column.value(run) is not None]
         having.sort(key=partial(_rank, column), reverse=downwards)
+        if column.grows:
+            having.sort(key=lambda run: not is_complete(run))
         found = having + [run for run in found if column.value(run) is None]
     return found
 

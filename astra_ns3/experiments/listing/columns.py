@@ -15,6 +15,9 @@ from astra_ns3.units import BY_ENDING, EXACT_BY_KEY
 _SECONDS = "_seconds"
 _LIST_BETWEEN = " "
 _MOST_TOLD = 12
+_PARTIAL = ("finish_ps", "of_floor", "compute_ps", "exposed_ps")
+NOTE = "note"
+"""The column that tells why a point is no run of its own."""
 KIND = "kind"
 """The key that names a group's kind."""
 
@@ -37,6 +40,11 @@ class Column:
         """A value with a unit, if numbers have one that the name doesn't say."""
         ending = self.key.removeprefix(self.heading)
         return {"_ps": "2ms", "_bytes": "4GB"}.get(ending, "") if ending != self.key else ""
+
+    @property
+    def grows(self) -> bool:
+        """Whether its numbers grow while a run is simulated, so those of an unfinished run can't be compared."""
+        return self.key in _PARTIAL
 
     def shown(self, run: FoundRun) -> str:
         """The value for people; a dash for none."""
@@ -129,8 +137,13 @@ def _source(run: FoundRun) -> str | None:
     return PurePath(source).name if isinstance(source, str) else None
 
 
+def is_complete(run: FoundRun) -> bool:
+    """Whether a run was played to its end."""
+    return at(run.metadata, "complete") is True
+
+
 def _state(run: FoundRun) -> str | None:
-    if at(run.metadata, "complete") is True:
+    if is_complete(run):
         return "complete"
     kind = at(run.metadata, "stopped.kind")
     return kind if isinstance(kind, str) else "incomplete"
@@ -166,6 +179,7 @@ COLUMNS: Mapping[str, Column] = {
         _key("wall", "timing.wall_seconds", "wall_seconds"),
         _key("memory", "memory.peak_bytes", "memory_bytes"),
         _key("date", "started"),
+        Column(NOTE, NOTE, lambda run: run.note or None),
     )
 }
 """By the name that one writes."""
