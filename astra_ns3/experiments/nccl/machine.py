@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -17,10 +17,9 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import failing, refuse
 from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.experiments.nccl.servers_of_network import Place, place_of
+from astra_ns3.experiments.nccl.servers_of_network import UNLIKE, place_of, unlike_rates
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.fitting import parse_fit
 from astra_ns3.nccl.point_to_point import why_no_pxn
 from astra_ns3.nccl.server import Server
@@ -29,9 +28,6 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.nccl.planner import NcclPlanner
 
 USUAL_VERSION = "2.30"
-_BITS_PER_GBIT, _GBPS_OF_GBYTES = 1e9, 8
-_NEAR = 1.05
-"""How far a network's lines may be from the server's; an NVLink's headers are within."""
 
 
 @dataclass(frozen=True)
@@ -128,29 +124,20 @@ def machine_of(
     )
     refuse(found.npus == 1, "one GPU alone has nobody to send to; expected at least two")
     words = f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)")
-    unlike = () if network is None else tuple(_unlike(server, place, count))
+    unlike = (
+        ()
+        if network is None
+        else tuple(
+            f"-n: the network file's {found}, those of server '{server.name}' {of_server}: {UNLIKE}"
+            for found, of_server in unlike_rates(server, place, count)
+        )
+    )
     machine = Machine(words, server, count, used, found, keys, backend, unlike)
     return machine.with_keys({})
 
 
 def _table(keys: Mapping[str, Json]) -> NcclConfig:
     return validated(NcclConfig, Document("nccl", dict(keys)), {})
-
-
-def _unlike(server: Server, place: Place, servers: int) -> Iterator[str]:
-    """Yield a warning for lines of a network that are far from the server's; an NVLink may be as NCCL counts it."""
-    nvlink, sheet = nvlink_gbytes_per_s(server) * _GBPS_OF_GBYTES, server.nvlink_gbytes_per_s * _GBPS_OF_GBYTES
-    nic = sum(each.gbits_per_s for each in server.nics) / len(server.nics) if server.nics else 0.0
-    of_file = place.outwards_bps * place.npus / place.nics / _BITS_PER_GBIT
-    for name, found, least, most in (
-        ("NVLinks carry", place.inside_bps / _BITS_PER_GBIT if place.npus > 1 else 0.0, nvlink, sheet),
-        ("NICs carry", of_file if servers > 1 else 0.0, nic, nic),
-    ):
-        if found and least and not least / _NEAR <= found <= max(least, most) * _NEAR:
-            yield (
-                f"-n: the network file's {name} {found:,.0f} Gb/s, those of server '{server.name}' {least:,.0f} Gb/s: "
-                "NCCL chooses for the server, and bytes take the lines of the file"
-            )
 
 
 def _changed(changes: Sequence[str], given: Mapping[str, Json]) -> dict[str, Json]:
