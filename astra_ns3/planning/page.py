@@ -37,6 +37,7 @@ _FORGOTTEN = (
 )
 """Files that tell of a plan. The last four show that there is one, so they are removed last."""
 _NUMBER = "-0123456789"
+_LONG = 30
 
 
 @dataclass(frozen=True)
@@ -106,5 +107,11 @@ def sections(told: Told, picture: Path) -> Markup:
         heading = tag("h2", shown.title) if shown.title else Markup()
         columns = enumerate(zip(*shown.lines, strict=True))
         numbers = [place for place, cells in columns if all(cell[:1] in _NUMBER for cell in cells)]
-        parts.append(tag("section", heading, table(shown.head, shown.lines, numbers)))
+        cells = [list(map(_wide, line)) for line in shown.lines]
+        parts.append(tag("section", heading, table(shown.head, cells, numbers)))
     return joined(parts)
+
+
+def _wide(cell: str) -> str:
+    """Return a cell that no column makes high by being narrow."""
+    return tag("div", cell, class_="long") if len(cell) > _LONG else cell
