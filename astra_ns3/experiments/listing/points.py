@@ -56,7 +56,7 @@ def _points(store: Path) -> _Points | None:
     helps = (store / PLAN_TABLE).is_file()
     notes: dict[str, str] = {}
     for row in rows:
-        is_plan = row.get("part") == rows[0].get("part") or row.get("plan") in whole and not row.get("passes")
+        is_plan = row.get("part") == rows[0].get("part") or (row.get("plan") in whole and not row.get("passes"))
         note = HELPER if helps and not is_plan else ""
         notes[row["address"]] = note and notes.get(row["address"], note)
     return _Points(notes, (store / STUDY_TABLE).stat().st_mtime_ns)
