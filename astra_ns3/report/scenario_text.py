@@ -233,14 +233,14 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     state = "" if metadata["complete"] else "  (incomplete)"
     counts = [(name, f"{statistics[name]:,}") for name in _COUNTS if name in statistics]
     lost = [(name.replace("_", " "), f"{statistics[name]:,}") for name in _LOSSES if statistics.get(name)]
-    changes = counted(len(metadata["events"]), "part changes", "parts change")
+    changes = counted(len(metadata["events"]), "part of the network", "parts of the network")
     timing = metadata["timing"]
     whole = [
         ("run", f"{metadata['run_name']}{state}"),
         ("finish", format_time(metadata["finish_ps"])),
         *allowed_rows(metadata),
         *_waits(metadata),
-        *([("network", changes)] if metadata["events"] else []),
+        *([("changes", changes)] if metadata["events"] else []),
         *counts,
         *lost,
         ("wall time", f"{clock(timing['wall_seconds'])}  ({clock(timing['setup_seconds'])} to set up)"),

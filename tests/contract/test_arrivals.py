@@ -266,7 +266,7 @@ def refused(files: Files, rows: Sequence[str], network: Mapping[str, Any], **key
 def test_what_can_never_start_or_be_played_anywhere_is_refused_before_the_run(files: Files) -> None:
     mine = {"name": "mine", "workload": "small.txt", "system": "system.txt", "npus": [1, 2]}
     assert refused(files, [ROW, "1us,7,small.txt,1"], star(8), jobs=[mine]) == (
-        "table.csv:3: job 'arrival-2': asks for 7 NPUs, but of the network's 8 6 are free; expected no more"
+        "table.csv:3: job 'arrival-2': asks for 7 NPUs, but only 6 of the network's 8 are free; expected no more"
     )
     assert refused(files, [ROW], leaf_spine(), arrivals={"placement": "rail"}).startswith(
         "table.csv:2: job 'arrival-1': place: rail means nothing here, for each server has one NPU; expected packed"

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.small_run import small_network
 
 from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.system.file import parse_system
@@ -54,3 +56,10 @@ def test_a_named_server_like_the_network_s_and_one_of_the_network_are_not_told(r
     network = read_network_file(repository / "inputs/network/roce-dgx-h100.yaml").network
     same = load_inputs(parse_workload(WORKLOAD), nccl(), network, Options(backend="flow"))
     assert not [words for words in (*same.warnings, *loaded(nccl(nccl={})).warnings) if "nccl.server" in words]
+
+
+def test_of_switches_that_do_not_add_up_the_key_is_told_as_it_is_written(repository: Path) -> None:
+    document = yaml.safe_load((repository / "inputs/network/roce-dgx-h100.yaml").read_text())
+    del document["topology"]["scale_up"]["switch"]["reduction"]
+    found = load_inputs(parse_workload(WORKLOAD), nccl(), parse_network(document), Options(backend="flow"))
+    assert any("add reduction: {} to scale_up.switch, or set" in words for words in found.warnings)
