@@ -19,13 +19,12 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.studies.page import drawing, page_of, the_same_again
 from astra_ns3.studies.run_study import LAYER_TABLE, MEAN_TABLE, PAGE, STUDY_PARQUET, put
-from astra_ns3.whole_file import PLAN_TABLE, STUDY_TABLE
+from astra_ns3.whole_file import PLAN_TABLE, STUDY_TABLE, VARIED, VARIED_TABLE
 
-PLAN, VARIED = "plan.json", "vary.json"
-"""The files that pages are made of: of a plan, and of plans for several clusters."""
+PLAN = "plan.json"
+"""The file that the page of a plan is made of."""
 BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
 """The model with the best degrees, that whose next iterations are faster, and a system that no file of the user has."""
-VARIED_TABLE = "vary.csv"
 PLAN_PICTURE, VARIED_PICTURE = "frontier", "vary"
 ENDINGS = (".png", ".svg")
 _PICTURES: Mapping[str, str] = {PLAN: f"{PLAN_PICTURE}.svg", VARIED: f"{VARIED_PICTURE}.svg"}
