@@ -14,10 +14,10 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import failing, refuse
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.experiments.nccl.servers_of_network import UNLIKE, place_of, unlike_rates
+from astra_ns3.experiments.nccl.servers_of_network import UNLIKE, place_of, server_at, unlike_rates
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.fitting import parse_fit
@@ -26,6 +26,7 @@ from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.nccl.planner import NcclPlanner
+from astra_ns3.units import counted
 
 USUAL_VERSION = "2.30"
 
@@ -90,7 +91,7 @@ class Machine:
 
 
 def machine_of(
-    servers: str,
+    servers: str | None,
     gpus: int | None = None,
     network: str | os.PathLike[str] | None = None,
     nccl_version: str | None = None,
@@ -100,9 +101,14 @@ def machine_of(
 ) -> Machine:
     """Read what was asked for; raises InputError.
 
-    ``servers``: how many of which, as ``2xdgx-h100``. ``changes``: ``KEY=VALUE`` of the table ``nccl``, which replace
+    ``servers``: how many of which, as ``2xdgx-h100``; None: those of the network file. ``changes``: ``KEY=VALUE`` of the table ``nccl``, which replace
     what ``fit`` says, a file that ``nccl fit`` wrote.
     """
+    if servers is None:
+        refuse(gpus is not None or fit is not None, f"--{'fit' if gpus is None else 'gpus'} needs --servers")
+        if network is None:
+            raise wrong("--servers is missing, expected such as 2xdgx-h100, or -n FILE for servers of a network file")
+        return _of_file(network, nccl_version, changes, backend)
     count, server = parse_servers(servers)
     used = server.gpus if gpus is None else gpus
     refuse(used > server.gpus, f"--gpus: found {used}, expected at most the {server.gpus} of server '{server.name}'")
@@ -133,6 +139,17 @@ def machine_of(
         )
     )
     machine = Machine(words, server, count, used, found, keys, backend, unlike)
+    return machine.with_keys({})
+
+
+def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Sequence[str], backend: str) -> Machine:
+    """Return the servers of a network file: Hopper GPUs, with the ports that the file gives them."""
+    network, given = read_network_file(path).network, {"version": nccl_version or USUAL_VERSION}
+    place = place_of(network)
+    count, keys = network.npus // place.npus, {**given, **_changed(changes, given)}
+    refuse(network.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    words = f"{count} x server of {os.fspath(path)} ({counted(place.npus, 'GPU')} each)"
+    machine = Machine(words, server_at(place), count, place.npus, network, keys, backend)
     return machine.with_keys({})
 
 

@@ -75,7 +75,7 @@ def with_servers(
         return system
     place = place_of(network)
     name = None if system.nccl is None else system.nccl.server
-    server = _built(place, speed) if name is None else server_named(name)
+    server = server_at(place, speed) if name is None else server_named(name)
     servers = tuple(npu // place.npus for npu in tenancy.npus)
     refuse(
         place.npus > server.gpus,
@@ -167,8 +167,8 @@ def place_of(network: AnyNetwork) -> Place:
     return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
 
 
-def _built(place: Place, speed: int) -> Server:
-    """Hopper GPUs with the ports that a network gives them, so many times as fast."""
+def server_at(place: Place, speed: int = 1) -> Server:
+    """Return Hopper GPUs with the ports that a network gives them, so many times as fast."""
     rate = speed * place.outwards_bps * place.npus / place.nics / _GBPS
     share = place.npus // place.nics
     return Server(
