@@ -101,8 +101,8 @@ def machine_of(
 ) -> Machine:
     """Read what was asked for; raises InputError.
 
-    ``servers``: how many of which, as ``2xdgx-h100``; None: those of the network file. ``changes``: ``KEY=VALUE`` of the table ``nccl``, which replace
-    what ``fit`` says, a file that ``nccl fit`` wrote.
+    ``servers``: how many of which, as ``2xdgx-h100``; None: those of the network file. ``changes``: ``KEY=VALUE`` of
+    the table ``nccl``, which replace what ``fit`` says, a file that ``nccl fit`` wrote.
     """
     if servers is None:
         refuse(gpus is not None or fit is not None, f"--{'fit' if gpus is None else 'gpus'} needs --servers")
