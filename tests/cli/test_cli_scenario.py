@@ -144,6 +144,10 @@ def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Comman
     bars = when.series[-1]
     assert isinstance(bars, Spans)
     assert (bars.starts, bars.lengths) == ([10.0, 30.0], [5.0, 5.0])
+    job = when.series[0]
+    assert isinstance(job, Spans)
+    assert len(job.starts) == 4  # type: ignore  # a bar and three dashes, for nobody knows its end
+    assert when.note == "dashes: no end is known"
 
 
 @pytest.mark.parametrize("jobs", [None, [], [{"npus": [0]}], "one"])
