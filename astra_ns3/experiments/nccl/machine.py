@@ -17,7 +17,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.experiments.nccl.servers_of_network import UNLIKE, place_of, server_at, unlike_rates
+from astra_ns3.experiments.nccl.servers_of_network import UNLIKE, Place, place_of, server_at, unlike_rates
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.fitting import parse_fit
@@ -119,16 +119,7 @@ def machine_of(
     found: AnyNetwork = (
         network_of(server, count, used, reduces=reduces) if network is None else read_network_file(network).network
     )
-    refuse(
-        found.npus != count * used,
-        f"-n: the network has {found.npus} NPUs, expected {count * used}: {count} servers of {used} GPUs",
-    )
-    place = place_of(found)
-    refuse(
-        place.npus != used,
-        f"-n: the network puts {place.npus} NPUs in a server, expected {used}: {count} servers of {used} GPUs",
-    )
-    refuse(found.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    place = _checked_place(found, count, used)
     words = f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)")
     unlike = (
         ()
@@ -140,6 +131,21 @@ def machine_of(
     )
     machine = Machine(words, server, count, used, found, keys, backend, unlike)
     return machine.with_keys({})
+
+
+def _checked_place(network: AnyNetwork, servers: int, gpus: int) -> Place:
+    """Return the servers of a network; raises InputError unless they are so many of so many GPUs."""
+    place = place_of(network)
+    refuse(
+        network.npus != servers * gpus,
+        f"-n: the network has {network.npus} NPUs, expected {servers * gpus}: {servers} servers of {gpus} GPUs",
+    )
+    refuse(
+        place.npus != gpus,
+        f"-n: the network puts {place.npus} NPUs in a server, expected {gpus}: {servers} servers of {gpus} GPUs",
+    )
+    refuse(network.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    return place
 
 
 def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Sequence[str], backend: str) -> Machine:
