@@ -19,6 +19,14 @@ STUDY_MARK = ".study.json"
 """The file that a study's or a plan's folder has."""
 POINT_FILE = "point.json"
 """The file that the folder of a study's point has."""
+POINTS = "points"
+"""The folder of a study's points."""
+STUDY_TABLE, PLAN_TABLE = "study.csv", "plan.csv"
+"""The table of a study's points, and of a plan's."""
+VARIED, VARIED_TABLE = "vary.json", "vary.csv"
+"""The file that the folder of plans for several clusters has, of which its page is made, and their table."""
+WHOLE_MODEL = "whole model"
+"""What a plan's table says of a plan that packets have played as it is."""
 # Endings of what is read again of a study; its pages and pictures are made of these.
 _DATA = (".csv", ".json", ".parquet", ".sqlite", ".yaml")
 
@@ -54,7 +62,9 @@ def _check_not_owned(path: Path) -> None:
     """Raise InputError for a file without which the result in its folder can't be read."""
     study = path.suffix in _DATA and path.exists() and (path.parent / STUDY_MARK).exists()
     point = path.name == POINT_FILE and path.exists() and _is_of_study(path)
-    owner = "run" if path.name in _files_of_run(path.parent) else "study" if study else "point" if point else ""
+    plans = path.name in (VARIED, VARIED_TABLE) and path.exists() and (path.parent / VARIED).exists()
+    owners = {"run": path.name in _files_of_run(path.parent), "study": study, "point": point, "plans": plans}
+    owner = next((owner for owner, owns in owners.items() if owns), "")
     refuse(bool(owner), f"is a file of the {owner} in this folder, which can't be read without it; name another", path)
 
 

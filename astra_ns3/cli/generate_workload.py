@@ -12,6 +12,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.changing import settings_of
+from astra_ns3.config.formats.kinds import MODEL, told_apart
 from astra_ns3.errors import of_type, refuse
 from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.playing.training.making import training_programs
@@ -74,7 +75,8 @@ def generate_workload(
 ) -> None:
     """Write the training of MODEL on a number of NPUs. MODEL is a model file, or a Hugging Face config.json."""
     read = read_as_model(model)
-    workload = read_workload(model) if read is None else read.workload
+    with told_apart(model, MODEL):
+        workload = read_workload(model) if read is None else read.workload
     workload = of_type(workload, ModelWorkload, "isn't a model file; astra-ns3 convert writes other workloads", model)
     settings = {key.removeprefix("workload."): value for key, value in settings_of(changes).items()}
     workload = changed(workload, settings)
@@ -85,6 +87,7 @@ def generate_workload(
         f"expected a name that ends in {' or '.join(_BY_ENDING)} for a model file, or --format chakra for traces",
         output,
     )
+    _check_acts(target, dimensions, passes)
     sizes = sizes_of(dimensions) or _usual_sizes(workload)
     check_workload_free(workload, target, output, overwrite=overwrite)
     with folder_for(output):
@@ -93,6 +96,19 @@ def generate_workload(
     if sizes == (1,) and target != "model":
         notes = (*notes, f"{model}: written for 1 NPU, which sends nothing; give --dimensions, such as 8 or 2x4")
     tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
+
+
+def _check_acts(target: str, dimensions: str | None, passes: int) -> None:
+    """Raise InputError for an option that changes nothing of what is written."""
+    refuse(
+        target == "model" and dimensions is not None,
+        "--dimensions has no effect on a model file, whose NPUs are those of the network it is played on; "
+        "parallel.* in --set changes its degrees",
+    )
+    refuse(
+        target in ("model", "astra-sim") and passes != 1,
+        "--passes has no effect on a file without passes; give it to astra-ns3 run, or --format chakra",
+    )
 
 
 def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:

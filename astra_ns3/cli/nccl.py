@@ -50,7 +50,7 @@ class _Others(TypedDict, total=False):
 class _Machine(_Others):
     """All options of a machine."""
 
-    servers: str
+    servers: str | None
     gpus: int | None
     nccl_version: str | None
 
@@ -106,15 +106,17 @@ _SEED = click.option(
 )
 
 
-def _servers(*, several: bool = False) -> Callable[[_Command], _Command]:
-    words_of_it = f"How many of which ready server, as 2xdgx-h100. Ready: {', '.join(SERVERS)}"
+def _servers(*, several: bool = False, of_file: bool = False) -> Callable[[_Command], _Command]:
+    words_of_it = f"How many of which ready server, as 2xdgx-h100. Ready: {', '.join(SERVERS)}."
+    words_of_it += " Once, or once for each LOG in order." if several else ""
+    words_of_it += "  [default: those of the network file]" if of_file else ""
     return click.option(
         "--servers",
-        required=True,
+        required=not of_file,
         metavar="NxSERVER",
         multiple=several,
         shell_complete=words(tuple(SERVERS)),
-        help=f"{words_of_it}. Once, or once for each LOG in order." if several else f"{words_of_it}.",
+        help=words_of_it,
     )
 
 
@@ -156,7 +158,7 @@ def _operation(name: str) -> click.Command:
     tuned = name in _TUNED
     more = [_WHAT_IF] if tuned else []
 
-    @_with(_servers(), _GPUS, _NETWORK, _version("2.30"), _SET, _FIT, _BACKEND)
+    @_with(_servers(of_file=True), _GPUS, _NETWORK, _version("2.30"), _SET, _FIT, _BACKEND)
     @_sizes_of
     @_with(*more, _SEED)
     @_pairs_of

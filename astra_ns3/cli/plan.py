@@ -14,6 +14,7 @@ from astra_ns3.cli.planning import TEXTS, changes_option, json_option, quiet_opt
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
 from astra_ns3.config.core.changing import settings_of
+from astra_ns3.config.formats.kinds import MODEL, told_apart
 from astra_ns3.config.plan_file import read_plan_file
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import replace
@@ -142,8 +143,9 @@ def _asked(file: str, options: _Options) -> Asked:
     """Return what the file asks for, and what options say instead."""
     config = read_plan_file(file)
     if config is None:
-        if options["network"] is None:
-            raise wrong("no network is named, expected -n FILE, or a file of a plan that names model and network", file)
+        with told_apart(file, MODEL):
+            if options["network"] is None:
+                raise wrong("no network is named, expected -n FILE, or a file of a plan that names both files", file)
         asked = Asked(PlanRequest(file, options["network"]))
     else:
         asked = asked_by(config, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import click
@@ -12,7 +13,7 @@ from astra_ns3.cli.output import log_warnings, print_json, show, show_logs
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.listing.choosing import in_order, wanted
-from astra_ns3.experiments.listing.columns import COLUMNS, USUAL, Column, columns_of, plain, printable
+from astra_ns3.experiments.listing.columns import COLUMNS, NOTE, USUAL, Column, columns_of, plain, printable
 from astra_ns3.experiments.listing.finding import Found, FoundRun, find_runs
 from astra_ns3.experiments.tables import Table
 from astra_ns3.report.alignment import table
@@ -55,29 +56,35 @@ _MOST_DAMAGED = 5
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default=_FORMATS[0], show_default=True, help="What is printed."
 )
-def runs_command(folder: str, columns: str | None, conditions: tuple[str, ...], sort: str | None, form: str) -> None:
+@click.option("--all", "every", is_flag=True, help="Earlier points of studies too, and helper runs of plans.")
+def runs_command(
+    folder: str, columns: str | None, conditions: tuple[str, ...], sort: str | None, form: str, every: bool
+) -> None:
     """List the runs in DIR and below, with columns of your choice.
 
     A study's points are runs, too. Folders whose run can't be read are told at the end.
     """
     show_logs("warning")
-    found = find_runs(folder)
-    chosen = columns_of(_asked_for(columns), found.runs)
+    there = find_runs(folder)
+    found = there if every else Found(tuple(run for run in there.runs if not run.note), there.damaged)
+    chosen = columns_of(_asked_for(columns, (*USUAL, NOTE) if every else USUAL), found.runs)
     runs = in_order(wanted(found.runs, conditions), _names("sort", sort) if sort is not None else ())
     if form == "json":
         _print_json(chosen, runs, found)
     else:
         show(_text(chosen, runs, found, form))
+    if noted := len(there.runs) - len(found.runs):
+        log_warnings(_left_out(there.runs, noted))
     if found.damaged:
         log_warnings(_damaged(found))
 
 
-def _asked_for(columns: str | None) -> Sequence[str]:
+def _asked_for(columns: str | None, usual: Sequence[str]) -> Sequence[str]:
     if columns is None:
-        return USUAL
+        return usual
     besides = columns.startswith("+")
     names = _names("columns", columns.removeprefix("+"))
-    return (*USUAL, *(name for name in names if name not in USUAL)) if besides else names
+    return (*usual, *(name for name in names if name not in usual)) if besides else names
 
 
 def _names(option: str, text: str) -> list[str]:
@@ -107,6 +114,13 @@ def _print_json(columns: Sequence[Column], runs: Sequence[FoundRun], found: Foun
     damaged = [{"folder": folder, "error": why} for folder, why in found.damaged]
     rows = [{column.key: column.value(run) for column in columns} for run in runs]
     print_json({"runs": rows, "damaged": damaged, "exit_status": 0})
+
+
+def _left_out(runs: Sequence[FoundRun], count: int) -> str:
+    """One line."""
+    kinds = Counter(run.note for run in runs if run.note)
+    told = ", ".join(counted(number, note, f"{note}s") for note, number in sorted(kinds.items()))
+    return f"{counted(count, 'run', 'runs')} left out ({told}); --all lists them"
 
 
 def _damaged(found: Found) -> str:

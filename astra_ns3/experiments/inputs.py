@@ -24,7 +24,7 @@ from astra_ns3.experiments.jobs.job_kinds import (
     unused_remote_memory,
     without_effect,
 )
-from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, unlike_network, with_servers
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.planned import (
     as_observed,
@@ -178,7 +178,7 @@ def load_inputs(
         check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
         of_plan += _of_priority(sharing, plan, options)
-    of_files = *told_with_place(system, system_config.warnings), *files.network.warnings
+    of_files = *_of_system(system, system_config, network_config), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     unused = _unused(files, system_config, options)
     return Inputs(
@@ -196,6 +196,10 @@ def load_inputs(
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
+
+
+def _of_system(given: FilePath | SystemConfig, system: SystemConfig, network: AnyNetwork) -> list[str]:
+    return told_with_place(given, [*system.warnings, *unlike_network(system, network)])
 
 
 def _planned(

@@ -19,9 +19,9 @@ from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.degrees import Choice, Space, fits
 from astra_ns3.planning.request import BACKEND, PACKETS, PlanRequest
 from astra_ns3.report.alignment import clock
+from astra_ns3.whole_file import WHOLE_MODEL
 from astra_ns3.workload.models.changes import changed
 
-WHOLE = "whole model"
 _LEAST_SCALE = 256
 """Messages and computing shrink to this part at most."""
 
@@ -31,7 +31,7 @@ class Sized:
     """A model as it is played on packets. ``changes``: make it smaller, as a study names them; ``words``: how small."""
 
     changes: Mapping[str, Json] = field(default_factory=dict)
-    words: str = WHOLE
+    words: str = WHOLE_MODEL
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _sizes(space: Space, choice: Choice) -> Iterator[Sized]:
     scale = 1
     while scale < _LEAST_SCALE:
         scale *= 2
-        words = [] if least.words == WHOLE else [least.words]
+        words = [] if least.words == WHOLE_MODEL else [least.words]
         changes = {**least.changes, "comm_scale": 1 / scale, "compute_scale": 1 / scale}
         yield Sized(changes, ", ".join([*words, f"1/{scale} of each message"]))
 

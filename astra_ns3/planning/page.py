@@ -18,13 +18,13 @@ from astra_ns3.errors import failing, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.studies.page import drawing, page_of, the_same_again
-from astra_ns3.studies.run_study import LAYER_TABLE, MEAN_TABLE, PAGE, STUDY_PARQUET, STUDY_TABLE, put
+from astra_ns3.studies.run_study import LAYER_TABLE, MEAN_TABLE, PAGE, STUDY_PARQUET, put
+from astra_ns3.whole_file import PLAN_TABLE, STUDY_TABLE, VARIED, VARIED_TABLE
 
-PLAN, VARIED = "plan.json", "vary.json"
-"""The files that pages are made of: of a plan, and of plans for several clusters."""
+PLAN = "plan.json"
+"""The file that the page of a plan is made of."""
 BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
 """The model with the best degrees, that whose next iterations are faster, and a system that no file of the user has."""
-PLAN_TABLE, VARIED_TABLE = "plan.csv", "vary.csv"
 PLAN_PICTURE, VARIED_PICTURE = "frontier", "vary"
 ENDINGS = (".png", ".svg")
 _PICTURES: Mapping[str, str] = {PLAN: f"{PLAN_PICTURE}.svg", VARIED: f"{VARIED_PICTURE}.svg"}
@@ -36,6 +36,7 @@ _FORGOTTEN = (
 )
 """Files that tell of a plan. The last four show that there is one, so they are removed last."""
 _NUMBER = "-0123456789"
+_LONG = 30
 
 
 @dataclass(frozen=True)
@@ -105,5 +106,11 @@ def sections(told: Told, picture: Path) -> Markup:
         heading = tag("h2", shown.title) if shown.title else Markup()
         columns = enumerate(zip(*shown.lines, strict=True))
         numbers = [place for place, cells in columns if all(cell[:1] in _NUMBER for cell in cells)]
-        parts.append(tag("section", heading, table(shown.head, shown.lines, numbers)))
+        cells = [list(map(_wide, line)) for line in shown.lines]
+        parts.append(tag("section", heading, table(shown.head, cells, numbers)))
     return joined(parts)
+
+
+def _wide(cell: str) -> str:
+    """Return a cell that no column makes high by being narrow."""
+    return tag("div", cell, class_="long") if len(cell) > _LONG else cell

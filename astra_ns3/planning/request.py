@@ -10,6 +10,7 @@ from pathlib import Path
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.config.formats.kinds import MODEL, told_apart
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.config.system import SystemConfig
@@ -84,7 +85,8 @@ class PlanRequest:
     def base(self) -> RunRequest:
         """Return the run of the model as its file has it; it may not fit. Raises InputError for what isn't a model."""
         refuse(Path(self.model).is_file() and Path(self.model).suffix.lower() not in _ENDINGS, _NO_MODEL, self.model)
-        (point,) = self._expand({_BASE: {}}).points
+        with told_apart(self.model, MODEL):
+            (point,) = self._expand({_BASE: {}}).points
         request = point.request
         refuse(not isinstance(request.workload, ModelWorkload), _NO_MODEL, self.model)
         for name in _SCALES:

@@ -16,7 +16,6 @@ from astra_ns3.planning.page import (
     NEXT,
     PLAN,
     PLAN_PICTURE,
-    PLAN_TABLE,
     SYSTEM,
     Shown,
     Told,
@@ -25,12 +24,13 @@ from astra_ns3.planning.page import (
 )
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.result import COLUMNS, faster_next, losses, ranked_rows
-from astra_ns3.planning.text import head_of, table_of
+from astra_ns3.planning.text import head_of, page_table_of
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.run_study import put, write_study
 from astra_ns3.units import format_time
+from astra_ns3.whole_file import PLAN_TABLE
 from astra_ns3.workload.models.changes import model_yaml
 
 _WIDTH_INCHES = 7.0
@@ -66,7 +66,7 @@ def told_of(plan: Plan, rows: Sequence[Row]) -> Told:
         lines = [[each.what, f"{'-' if each.more_ps < 0 else ''}{format_time(abs(each.more_ps))}"] for each in lost]
         tables.append(Shown("Why the best is the best", head, lines))
     if rows:
-        tables.append(Shown("Plans that were played", *table_of(rows)))
+        tables.append(Shown("Plans that were played", *page_table_of(rows)))
     return Told(title, head_of(plan), "Time against memory", tables, command_of(plan))
 
 

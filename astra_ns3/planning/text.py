@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from astra_ns3.planning.page import BEST, NEXT, PLAN_TABLE, SYSTEM
+from astra_ns3.planning.page import BEST, NEXT, SYSTEM
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows, why_no_next
@@ -14,7 +14,9 @@ from astra_ns3.report.alignment import aligned, clock, number_text, percent, tab
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, counted, format_bytes, format_time
+from astra_ns3.whole_file import PLAN_TABLE
 
+_ON_PACKETS, _PLAYED_THERE = "on packets", "played there"
 _FIRST = f"{PLAN_TABLE} and {BEST} follow the first"
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
@@ -154,7 +156,7 @@ def packets_text(plan: Plan) -> str:
 def table_of(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Return the heading and the lines of the table of some rows."""
     done = "tokens_per_second" if rows[0]["tokens_per_second"] is not None else "samples_per_second"
-    on = ["on packets", "played there"] if any(row["packets_on"] for row in rows) else []
+    on = [_ON_PACKETS, _PLAYED_THERE] if any(row["packets_on"] for row in rows) else []
     two = ["next"] if any(row["next_us"] for row in rows) else []
     head = ["", "time", *two, "bound", done.replace("_", " "), "MFU", "memory", "exposed", "of floor", *on, "plan"]
     lines = []
@@ -176,6 +178,21 @@ def table_of(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
             ]
         )
     return head, lines
+
+
+def page_table_of(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Return the same for a page: plans come first, and what packets played stands beside their time."""
+    head, lines = table_of(rows)
+    has_packets = _ON_PACKETS in head
+    return _on_page(head, has_packets), [_on_page(line, has_packets) for line in lines]
+
+
+def _on_page(line: Sequence[str], has_packets: bool) -> list[str]:
+    number, *values, plan = line
+    if has_packets:
+        *values, time, on = values
+        values.append(time if on in ("-", _PLAYED_THERE) else on if time == "-" else f"{time}, {on}")
+    return [number, plan, *values]
 
 
 def _table(rows: Sequence[Row]) -> str:

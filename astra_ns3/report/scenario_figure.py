@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 
 from astra_ns3.network.run_document import EventDocument, RowDocument, ScenarioDocument, TenantDocument
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series, Spans
-from astra_ns3.report.scenario_text import start_text, state_text
+from astra_ns3.report.scenario_text import event_spans, start_text, state_text
 from astra_ns3.units import PS_PER_US, counted
 
 MOST_ARRIVALS = 24
 """More jobs that arrive find no room; the first are shown."""
 MOST_PARTS = 24
 """More parts that change find no room; the first are shown."""
-MOST_TIMES = 200
-"""So often an event is drawn."""
 _SHOWN_BEHIND = 0.15
 """Share of the time up to the last beginning or end that is shown behind it."""
 _FREE = "#D9D9D9"
 _THIN = 0.2
+_DASHES, _PARTS = 3, 80
+"""Dashes at a bar's open end, each of so small a part of the time that is shown."""
 # A label, of a part's name and its new state, is cut after so many letters.
 _LETTERS = 40
 
@@ -70,12 +70,13 @@ def _when(
     unit = style.time_unit(end_ps)
     series: list[Series] = []
     for lane, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
-        begin, end = _from_to(job, end_ps)
+        bars = [(begin / unit[0], (end - begin) / unit[0]) for begin, end in _from_to(job, end_ps)]
+        starts, lengths = [start for start, _ in bars], [length for _, length in bars]
         # Nobody knows yet when a job starts that waits for another, or for NPUs: some time along a thin bar.
         height = _THIN if _is_open(job) else 0.7
-        series.append(Spans([begin / unit[0]], [(end - begin) / unit[0]], [lane], height, colour=colour))
+        series.append(Spans(starts, lengths, [lane] * len(bars), height, colour=colour))
     for lane, part in enumerate(shown, len(jobs)):
-        spans = [span for event in parts[part] for span in _spans(event, end_ps)]
+        spans = [span for event in parts[part] for span in event_spans(event, end_ps)]
         starts, lengths = ([start / unit[0] for start, _ in spans], [(end - start) / unit[0] for start, end in spans])
         series.append(Spans(starts, lengths, [lane] * len(spans), 0.4, colour=style.GREY))
     x = Axis("simulated time", unit[1], 0, end_ps / unit[0], grid=True)
@@ -84,6 +85,7 @@ def _when(
     names = style.cut([*of_jobs, *shown], _LETTERS)
     notes = [counted(more_jobs, "more job arrives", "more jobs arrive")] * (more_jobs > 0)
     notes += [counted(left, "more part of the network changes", "more parts of the network change")] * (left > 0)
+    notes += ["dashes: no end is known"] * any("end_ps" not in job for job in jobs)
     return Panel(x, Axis(names=names, letters=5), series, note="; ".join(notes), height=0.14 * max(len(names), 4) + 0.2)
 
 
@@ -95,19 +97,14 @@ def _is_open(job: TenantDocument) -> bool:
 def _last_ps(jobs: Sequence[TenantDocument], events: Sequence[EventDocument]) -> int:
     """Return the last time that the file names."""
     times_ps = [time_ps for job in jobs for time_ps in (job["start_ps"] or 0, job.get("end_ps", 0))]
-    return max(times_ps + [end for each in events for span in _spans(each, None) for end in span], default=0)
+    return max(times_ps + [end for each in events for span in event_spans(each, None) for end in span], default=0)
 
 
-def _from_to(job: TenantDocument, last_ps: int) -> tuple[int, int]:
-    """Return from when to when a job may play, as far as the file says."""
+def _from_to(job: TenantDocument, last_ps: int) -> list[tuple[int, int]]:
+    """Return from when to when a job may play; where the file says no end, the bar ends in dashes."""
     begin_ps = 0 if "after" in job else job["start_ps"] or 0
-    return begin_ps, job.get("end_ps", last_ps)
-
-
-def _spans(event: EventDocument, forever_ps: int | None) -> Iterator[tuple[int, int]]:
-    """Yield from when to when a part is otherwise; what has no end lasts to ``forever_ps``, or no time at all."""
-    start_ps, end_ps = event["start_ps"], event["end_ps"]
-    lasts_ps = (forever_ps or start_ps) - start_ps if end_ps is None else end_ps - start_ps
-    every_ps = event.get("every_ps", 0)
-    for number in range(min(event.get("times", 1), MOST_TIMES)):
-        yield start_ps + number * every_ps, start_ps + number * every_ps + lasts_ps
+    if "end_ps" in job:
+        return [(begin_ps, job["end_ps"])]
+    dash_ps = min(last_ps // _PARTS, (last_ps - begin_ps) // (4 * _DASHES))
+    dashes = range(last_ps - (2 * _DASHES - 1) * dash_ps, last_ps, 2 * dash_ps or 1)
+    return [(begin_ps, last_ps - 2 * _DASHES * dash_ps), *((start_ps, start_ps + dash_ps) for start_ps in dashes)]

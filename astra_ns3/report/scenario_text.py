@@ -22,6 +22,8 @@ from astra_ns3.units import counted, exact_time, format_bytes, format_rate, form
 _MOST_NPUS = 40
 """Letters of a list of NPUs."""
 _MOST_JOBS = 100
+MOST_TIMES = 200
+"""So often an event is drawn."""
 _MOST_EVENTS = 40
 EVENT_HEAD = ("from", "to", "what", "becomes", "again")
 _AT_ONCE = "detection loss-of-signal; routes at-once"
@@ -208,6 +210,15 @@ def _again(event: EventDocument) -> str:
     return f"every {exact_time(event['every_ps'])}, {event['times']} times" if "times" in event else ""
 
 
+def event_spans(event: EventDocument, forever_ps: int | None) -> Iterator[tuple[int, int]]:
+    """Yield from when to when a part is otherwise; what has no end lasts to ``forever_ps``, or no time at all."""
+    start_ps, end_ps = event["start_ps"], event["end_ps"]
+    lasts_ps = (forever_ps or start_ps) - start_ps if end_ps is None else end_ps - start_ps
+    every_ps = event.get("every_ps", 0)
+    for number in range(min(event.get("times", 1), MOST_TIMES)):
+        yield start_ps + number * every_ps, start_ps + number * every_ps + lasts_ps
+
+
 def scenario_summary(metadata: RunDocument, folder: Path | None) -> JsonObject:
     """Return the numbers of a run with several jobs for scripts; times in ps."""
     return {
@@ -233,14 +244,14 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     state = "" if metadata["complete"] else "  (incomplete)"
     counts = [(name, f"{statistics[name]:,}") for name in _COUNTS if name in statistics]
     lost = [(name.replace("_", " "), f"{statistics[name]:,}") for name in _LOSSES if statistics.get(name)]
-    changes = counted(len(metadata["events"]), "part changes", "parts change")
+    changes = counted(len(metadata["events"]), "part of the network", "parts of the network")
     timing = metadata["timing"]
     whole = [
         ("run", f"{metadata['run_name']}{state}"),
         ("finish", format_time(metadata["finish_ps"])),
         *allowed_rows(metadata),
         *_waits(metadata),
-        *([("network", changes)] if metadata["events"] else []),
+        *([("changes", changes)] if metadata["events"] else []),
         *counts,
         *lost,
         ("wall time", f"{clock(timing['wall_seconds'])}  ({clock(timing['setup_seconds'])} to set up)"),

@@ -141,7 +141,8 @@ def place(rule: Placement, places: Places, free: Collection[int], seed: int) -> 
         there = sum(map(len, places.servers))
         of_rule = f", {len(found)} of them in whole racks" if rule.place == "rack" and len(found) < len(free) else ""
         raise wrong(
-            f"asks for {rule.count} NPUs, but of the network's {there} {len(free)} are free{of_rule}; expected no more"
+            f"asks for {rule.count} NPUs, but only {len(free)} of the network's {there} are free{of_rule}; "
+            "expected no more"
         )
     return found
 

@@ -29,7 +29,7 @@ from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.workers.cluster import Security
-from astra_ns3.whole_file import whole_file
+from astra_ns3.whole_file import STUDY_TABLE, whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ _LOG = logging.getLogger(__name__)
 _WITHOUT_FIGURES = "matplotlib is not installed: the study has tables but no figures; 'pip install matplotlib' gives it"
 
 
-STUDY_TABLE, STUDY_PARQUET, LAYER_TABLE, MEAN_TABLE = "study.csv", "study.parquet", "layers.csv", "means.csv"
+STUDY_PARQUET, LAYER_TABLE, MEAN_TABLE = "study.parquet", "layers.csv", "means.csv"
 STUDY_FILE, PAGE, FIGURES = "study.yaml", "index.html", "figures"
 
 

@@ -26,12 +26,11 @@ from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.store import check_for_results, holds_run
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
-from astra_ns3.whole_file import POINT_FILE, STUDY_MARK
+from astra_ns3.whole_file import POINT_FILE, POINTS, STUDY_MARK
 
 _LOG = logging.getLogger(__name__)
 ADDRESS_LETTERS = 20
 """So much of a point's address names its folder."""
-_POINTS = "points"
 _LOCKS = "locks"
 # What file systems say that can't lock files.
 _WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
@@ -56,7 +55,7 @@ class Store:
     @property
     def points(self) -> Path:
         """The folder of all points."""
-        return self.folder / _POINTS
+        return self.folder / POINTS
 
     def point_folder(self, address: str) -> Path:
         """Return the folder where the results of a point lie, or will."""

@@ -304,3 +304,15 @@ def test_the_help_lists_the_ready_servers() -> None:
     told = command("nccl", "all_reduce", "--help").out
     words = {word.strip(",.") for word in told.split()}
     assert {"dgx-1v", "dgx-h100", "gb300-nvl72", "p6-b200", "gh200-slingshot"} <= words
+
+
+def test_without_servers_those_of_the_network_file_are_measured(tmp_path: Path) -> None:
+    file = tmp_path / "network.yaml"
+    file.write_text(HIERARCHICAL.format(npus=4), encoding="utf-8")
+    size = ("-b", "1M", "-e", "1M")
+    finished = command("nccl", "all_reduce", "-n", str(file), *size)
+    assert f"on 2 x server of {file} (4 GPUs each)" in finished.out
+    for words, said in (((), "--servers is missing"), (("-n", str(file), "--gpus", "2"), "--gpus needs --servers")):
+        finished = command("nccl", "all_reduce", *words, *size)
+        assert finished.status == 2
+        assert said in finished.err

@@ -144,6 +144,10 @@ def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Comman
     bars = when.series[-1]
     assert isinstance(bars, Spans)
     assert (bars.starts, bars.lengths) == ([10.0, 30.0], [5.0, 5.0])
+    job = when.series[0]
+    assert isinstance(job, Spans)
+    assert len(job.starts) == 4  # type: ignore  # a bar and three dashes, for nobody knows its end
+    assert when.note == "dashes: no end is known"
 
 
 @pytest.mark.parametrize("jobs", [None, [], [{"npus": [0]}], "one"])
@@ -168,7 +172,7 @@ def test_the_picture_has_no_times_where_the_file_has_none(command: Command, scen
     ("before", "after", "line", "message"),
     [
         ("npus: [0, 1]", "npus: [0, 4]", 3, "job 'one': NPU 4 is not one of the network's 4, 0 to 3"),
-        ("count: 2", "count: 3", 4, "job 'other': asks for 3 NPUs, but of the network's 4 2 are free; expected"),
+        ("count: 2", "count: 3", 4, "job 'other': asks for 3 NPUs, but only 2 of the network's 4 are free; expected"),
         ("{place: packed, count: 2}", "[1, 2]", 4, "key 'jobs.1.npus': NPU 1 is of job 'one', expected a free one"),
         ("start: 5us", "start: -5us", 4, "key 'jobs.1.start': '-5us' is not a time: write a number that is not negati"),
         ("name: other", "name: a/b", 4, "job 'a/b': run name 'a/b' is not 1 to 100 printable characters"),

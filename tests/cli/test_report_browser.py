@@ -17,6 +17,8 @@ import astra_ns3
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Files
 from astra_ns3.network.run_document import MemoryDocument, StopDocument
+from astra_ns3.planning.page import PLAN, Shown, Told, save_page, told_page
+from astra_ns3.planning.text import page_table_of
 from astra_ns3.report.figures.figure import Axis, Curve, Panel
 from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.page import write_report
@@ -171,3 +173,30 @@ def test_a_page_that_complains_is_seen_to(tmp_path: Path) -> None:
         page.wait_for("true")
         assert len(page.problems) >= 2
         assert "http://127.0.0.1:9/x.png" in page.requests
+
+
+ROWS = "[...document.querySelectorAll('tbody tr')].map(row => row.getBoundingClientRect().height)"
+
+
+def test_the_plans_of_a_page_fit_a_usual_screen_and_their_rows_are_low_on_a_narrow_one(tmp_path: Path) -> None:
+    times = {"time_us": 1.753e6, "next_us": 1.77e6, "bound_us": 1.585e6, "compute_us": 3e5, "exposed_us": 1.46e6}
+    more = {"tokens_per_second": 149_516, "samples_per_second": 18, "model_flop_utilisation_percent": 9.4}
+    row = {**times, **more, "npu_memory_bytes": 28 * 10**9, "of_floor": 1.37, "packets_us": None, "packets_on": None}
+    why = "not played: forecast 3.66 s with 1 of 4 layers, 1/256 of each message, above 1.00 s"
+    plan = "tensor 4 sequence, context 2, data 2, zero 1, micro-batch 16"
+    rows = [
+        {**row, "plan": plan, "packets_on": why},
+        {**row, "plan": plan, "packets_us": 1e6, "packets_on": "whole model"},
+    ]
+    head, lines = page_table_of(rows)
+    assert (head[1], head[-1]) == ("plan", "on packets")
+    assert [line[-1] for line in lines] == [why, "1 s, whole model"]
+    save_page(tmp_path, PLAN, Told("Plans", [], "", [Shown("Plans that were played", head, lines)]))
+    file = tmp_path / "index.html"
+    file.write_text(told_page(tmp_path) or "", encoding="utf-8")
+    with opened(file, tmp_path / "profile") as page:
+        for width in (1400, 420):
+            page.resize(width, 900)
+            page.wait_for(f"document.documentElement.scrollWidth === {width}")
+            assert max(page.evaluate(ROWS)) < 100
+            assert width < 800 or not page.evaluate(SCROLLING)

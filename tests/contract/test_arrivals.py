@@ -266,7 +266,7 @@ def refused(files: Files, rows: Sequence[str], network: Mapping[str, Any], **key
 def test_what_can_never_start_or_be_played_anywhere_is_refused_before_the_run(files: Files) -> None:
     mine = {"name": "mine", "workload": "small.txt", "system": "system.txt", "npus": [1, 2]}
     assert refused(files, [ROW, "1us,7,small.txt,1"], star(8), jobs=[mine]) == (
-        "table.csv:3: job 'arrival-2': asks for 7 NPUs, but of the network's 8 6 are free; expected no more"
+        "table.csv:3: job 'arrival-2': asks for 7 NPUs, but only 6 of the network's 8 are free; expected no more"
     )
     assert refused(files, [ROW], leaf_spine(), arrivals={"placement": "rail"}).startswith(
         "table.csv:2: job 'arrival-1': place: rail means nothing here, for each server has one NPU; expected packed"
@@ -326,7 +326,7 @@ def test_what_is_shown_says_what_arrives_when(files: Files) -> None:
     assert where.y.names == ["from NPU 0"]
     assert len(when.y.names) == 1 + MOST_ARRIVALS
     assert when.y.names[1] == "arrival-1: arrives at 0"
-    assert when.note == f"{120 - MOST_ARRIVALS} more jobs arrive"
+    assert when.note == f"{120 - MOST_ARRIVALS} more jobs arrive; dashes: no end is known"
 
 
 def test_the_table_at_the_end_has_a_line_about_waits(files: Files) -> None:

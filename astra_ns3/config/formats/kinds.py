@@ -20,6 +20,8 @@ WORKLOAD, SYSTEM, NETWORK = "a workload", "a system file", "a network file"
 GROUPS, REMOTE_MEMORY, SLOWDOWN = "a file of groups", "a file of remote memory", "a file of slowdowns"
 LOGICAL_TOPOLOGY, STUDY = "a file of logical dimensions", "a study's file"
 SCENARIO = "a scenario's file"
+MODEL = "a model file"
+"""A workload, where no other workload will do."""
 # What takes a file, by what it is taken as.
 _OPTION: Mapping[str, str] = {
     WORKLOAD: "give it as -w, --workload",
@@ -143,7 +145,7 @@ _SIGNS: tuple[Sign, ...] = (
         lambda seen: "Parameter_size" in seen.first_line and "World_size" in seen.first_line,
         advice="AICB's SimAI_training_workload_generator writes a text that -w reads",
     ),
-    Sign("a model file", lambda seen: seen.has("kind", "model"), WORKLOAD),
+    Sign(MODEL, lambda seen: seen.has("kind", "model"), WORKLOAD),
     Sign("a study's file", lambda seen: seen.has("parts") and "topology" not in seen.data, STUDY),
     Sign("a scenario's file", lambda seen: seen.has("jobs") and "name" not in seen.data, SCENARIO),
     Sign("a file of logical dimensions", lambda seen: seen.has("logical-dims"), LOGICAL_TOPOLOGY),
@@ -192,9 +194,10 @@ def told_apart(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
         yield
     except InputError as error:
         found = _what_it_is(path)
-        if found is None or found.role == expected:
+        if found is None or found.role == (WORKLOAD if expected == MODEL else expected):
             raise
-        to_run = "astra-ns3 run takes it: " if expected == STUDY else ""
+        takes = found.role in (STUDY, None) or expected not in (STUDY, MODEL)
+        to_run = "" if takes else "astra-ns3 run takes it: "
         advice = found.advice.format(path=os.fspath(path)) or f"{to_run}{_OPTION[str(found.role)]}"
         raise wrong(f"is {found.what}, expected {expected}; {advice}", path) from error
 

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import refuse, required
-from astra_ns3.experiments.listing.columns import Column, column_of, plain
+from astra_ns3.errors import refuse, required, some_of
+from astra_ns3.experiments.listing.columns import KIND, Column, column_of, is_complete, plain
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import PS_PER_SECOND, parse_any
 
@@ -22,6 +22,7 @@ _ORDERS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
 }
 _LONGEST_NUMBER = 40
+_MOST_KEYS = 12
 # What numbers with units are compared to as words: patterns, and nothing.
 _FITS_WORDS = re.compile(r"[*?]|^(none|null)?$", re.IGNORECASE)
 
@@ -40,6 +41,7 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
             f"--where is '{condition}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between",
         )
         column, compared, value = column_of(match[1], runs), match[2], match[3]
+        _check_no_group(condition, column, runs)
         if compared in _ORDERS:
             kept = _ordered(kept, column, compared, value)
         else:
@@ -53,8 +55,9 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
 
 
 def in_order(runs: Sequence[FoundRun], by: Iterable[str]) -> list[FoundRun]:
-    """Return the runs sorted by columns, the first counts most; ``-COLUMN``: the largest first. Empty cells are last.
+    """Return the runs sorted by columns, the first counts most; ``-COLUMN``: the largest first.
 
+    Empty cells are last, and before them times of runs that weren't played to their end.
     Raises InputError for a column that there isn't.
     """
     found = list(runs)
@@ -62,8 +65,21 @@ def in_order(runs: Sequence[FoundRun], by: Iterable[str]) -> list[FoundRun]:
         column, downwards = column_of(name.removeprefix("-"), runs), name.startswith("-")
         having = [run for run in found if column.value(run) is not None]
         having.sort(key=partial(_rank, column), reverse=downwards)
+        if column.grows:
+            having.sort(key=lambda run: not is_complete(run))
         found = having + [run for run in found if column.value(run) is None]
     return found
+
+
+def _check_no_group(condition: str, column: Column, runs: Iterable[FoundRun]) -> None:
+    """Raise InputError for a group of keys that no kind can stand for."""
+    groups = [group for run in runs if isinstance(group := column.value(run), Mapping)]
+    keys = dict.fromkeys(f"{column.key}.{key}" for group in groups for key in group if KIND not in group)
+    refuse(
+        bool(keys),
+        f"--where {condition.strip()}: {column.key} is a group of keys, expected one of its own: "
+        f"{some_of(keys, _MOST_KEYS)}",
+    )
 
 
 def _ordered(runs: Iterable[FoundRun], column: Column, compared: str, value: str) -> list[FoundRun]:

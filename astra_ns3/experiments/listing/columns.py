@@ -15,6 +15,11 @@ from astra_ns3.units import BY_ENDING, EXACT_BY_KEY
 _SECONDS = "_seconds"
 _LIST_BETWEEN = " "
 _MOST_TOLD = 12
+_PARTIAL = ("finish_ps", "of_floor", "compute_ps", "exposed_ps")
+NOTE = "note"
+"""The column that tells why a point is no run of its own."""
+KIND = "kind"
+"""The key that names a group's kind."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,11 @@ class Column:
         """A value with a unit, if numbers have one that the name doesn't say."""
         ending = self.key.removeprefix(self.heading)
         return {"_ps": "2ms", "_bytes": "4GB"}.get(ending, "") if ending != self.key else ""
+
+    @property
+    def grows(self) -> bool:
+        """Whether its numbers grow while a run is simulated, so those of an unfinished run can't be compared."""
+        return self.key in _PARTIAL
 
     def shown(self, run: FoundRun) -> str:
         """The value for people; a dash for none."""
@@ -63,9 +73,11 @@ def printable(text: str) -> str:
 
 
 def plain(value: Json) -> str:
-    """A value as a word: switches on and off, lists with blanks between their entries."""
+    """A value as a word: switches on and off, lists with blanks between their entries, of a group with a kind that."""
     if value is None:
         return ""
+    if isinstance(value, Mapping) and isinstance(value.get(KIND), str):
+        return plain(value[KIND])
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, (list, tuple)):
@@ -125,8 +137,13 @@ def _source(run: FoundRun) -> str | None:
     return PurePath(source).name if isinstance(source, str) else None
 
 
+def is_complete(run: FoundRun) -> bool:
+    """Whether a run was played to its end."""
+    return at(run.metadata, "complete") is True
+
+
 def _state(run: FoundRun) -> str | None:
-    if at(run.metadata, "complete") is True:
+    if is_complete(run):
         return "complete"
     kind = at(run.metadata, "stopped.kind")
     return kind if isinstance(kind, str) else "incomplete"
@@ -162,6 +179,7 @@ COLUMNS: Mapping[str, Column] = {
         _key("wall", "timing.wall_seconds", "wall_seconds"),
         _key("memory", "memory.peak_bytes", "memory_bytes"),
         _key("date", "started"),
+        Column(NOTE, NOTE, lambda run: run.note or None),
     )
 }
 """By the name that one writes."""

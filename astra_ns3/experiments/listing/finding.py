@@ -10,6 +10,7 @@ from pathlib import Path
 from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, refuse
+from astra_ns3.experiments.listing.points import PointNotes
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
@@ -21,12 +22,14 @@ from astra_ns3.whole_file import RUN_FILE
 class FoundRun:
     """The content of a run.json, and in which folder it stands, as seen from where the search began.
 
-    ``whole``: of one of several jobs, the content of the run.json of the whole run; empty if there is none.
+    ``whole``: of one of several jobs, the content of the run.json of the whole run; empty if there is none. ``note``:
+    why a point is no run of its own; empty for all others.
     """
 
     folder: str
     metadata: Mapping[str, Json]
     whole: Mapping[str, Json] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
     refuse(not top.is_dir(), "is not a folder" if top.exists() else "no such folder", top)
     runs: list[FoundRun] = []
     damaged: list[tuple[str, str]] = []
+    notes = PointNotes()
 
     def unreadable(error: OSError) -> None:
         damaged.append((os.path.relpath(error.filename or top, top), error.strerror or str(error)))
@@ -58,11 +62,13 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
         name = os.path.relpath(folder, top)
         try:
             document = _read(file)
+            note = notes.of(file)
         except (InputError, OSError, ValueError) as error:
             damaged.append((name, getattr(error, "strerror", None) or str(error)))
             continue
         if document.get("format") == FORMAT:
-            runs.append(FoundRun(name, document, _whole(Path(folder).parent) if "job" in document else {}))
+            whole = _whole(Path(folder).parent) if "job" in document else {}
+            runs.append(FoundRun(name, document, whole, note))
     return Found(tuple(runs), tuple(sorted(damaged)))
 
 

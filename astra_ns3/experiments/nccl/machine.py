@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -14,24 +14,21 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import failing, refuse
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.experiments.nccl.servers_of_network import Place, place_of
+from astra_ns3.experiments.nccl.servers_of_network import UNLIKE, Place, place_of, server_at, unlike_rates
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.fitting import parse_fit
 from astra_ns3.nccl.point_to_point import why_no_pxn
 from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.nccl.planner import NcclPlanner
+from astra_ns3.units import counted
 
 USUAL_VERSION = "2.30"
-_BITS_PER_GBIT, _GBPS_OF_GBYTES = 1e9, 8
-_NEAR = 1.05
-"""How far a network's lines may be from the server's; an NVLink's headers are within."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Machine:
 
 
 def machine_of(
-    servers: str,
+    servers: str | None,
     gpus: int | None = None,
     network: str | os.PathLike[str] | None = None,
     nccl_version: str | None = None,
@@ -104,9 +101,14 @@ def machine_of(
 ) -> Machine:
     """Read what was asked for; raises InputError.
 
-    ``servers``: how many of which, as ``2xdgx-h100``. ``changes``: ``KEY=VALUE`` of the table ``nccl``, which replace
-    what ``fit`` says, a file that ``nccl fit`` wrote.
+    ``servers``: how many of which, as ``2xdgx-h100``; None: those of the network file. ``changes``: ``KEY=VALUE`` of
+    the table ``nccl``, which replace what ``fit`` says, a file that ``nccl fit`` wrote.
     """
+    if servers is None:
+        refuse(gpus is not None or fit is not None, f"--{'fit' if gpus is None else 'gpus'} needs --servers")
+        if network is None:
+            raise wrong("--servers is missing, expected such as 2xdgx-h100, or -n FILE for servers of a network file")
+        return _of_file(network, nccl_version, changes, backend)
     count, server = parse_servers(servers)
     used = server.gpus if gpus is None else gpus
     refuse(used > server.gpus, f"--gpus: found {used}, expected at most the {server.gpus} of server '{server.name}'")
@@ -117,40 +119,48 @@ def machine_of(
     found: AnyNetwork = (
         network_of(server, count, used, reduces=reduces) if network is None else read_network_file(network).network
     )
-    refuse(
-        found.npus != count * used,
-        f"-n: the network has {found.npus} NPUs, expected {count * used}: {count} servers of {used} GPUs",
-    )
-    place = place_of(found)
-    refuse(
-        place.npus != used,
-        f"-n: the network puts {place.npus} NPUs in a server, expected {used}: {count} servers of {used} GPUs",
-    )
-    refuse(found.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    place = _checked_place(found, count, used)
     words = f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)")
-    unlike = () if network is None else tuple(_unlike(server, place, count))
+    unlike = (
+        ()
+        if network is None
+        else tuple(
+            f"-n: the network file's {found}, those of server '{server.name}' {of_server}: {UNLIKE}"
+            for found, of_server in unlike_rates(server, place, count)
+        )
+    )
     machine = Machine(words, server, count, used, found, keys, backend, unlike)
+    return machine.with_keys({})
+
+
+def _checked_place(network: AnyNetwork, servers: int, gpus: int) -> Place:
+    """Return the servers of a network; raises InputError unless they are so many of so many GPUs."""
+    place = place_of(network)
+    refuse(
+        network.npus != servers * gpus,
+        f"-n: the network has {network.npus} NPUs, expected {servers * gpus}: {servers} servers of {gpus} GPUs",
+    )
+    refuse(
+        place.npus != gpus,
+        f"-n: the network puts {place.npus} NPUs in a server, expected {gpus}: {servers} servers of {gpus} GPUs",
+    )
+    refuse(network.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    return place
+
+
+def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Sequence[str], backend: str) -> Machine:
+    """Return the servers of a network file: Hopper GPUs, with the ports that the file gives them."""
+    network, given = read_network_file(path).network, {"version": nccl_version or USUAL_VERSION}
+    place = place_of(network)
+    count, keys = network.npus // place.npus, {**given, **_changed(changes, given)}
+    refuse(network.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    words = f"{count} x server of {os.fspath(path)} ({counted(place.npus, 'GPU')} each)"
+    machine = Machine(words, server_at(place), count, place.npus, network, keys, backend)
     return machine.with_keys({})
 
 
 def _table(keys: Mapping[str, Json]) -> NcclConfig:
     return validated(NcclConfig, Document("nccl", dict(keys)), {})
-
-
-def _unlike(server: Server, place: Place, servers: int) -> Iterator[str]:
-    """Yield a warning for lines of a network that are far from the server's; an NVLink may be as NCCL counts it."""
-    nvlink, sheet = nvlink_gbytes_per_s(server) * _GBPS_OF_GBYTES, server.nvlink_gbytes_per_s * _GBPS_OF_GBYTES
-    nic = sum(each.gbits_per_s for each in server.nics) / len(server.nics) if server.nics else 0.0
-    of_file = place.outwards_bps * place.npus / place.nics / _BITS_PER_GBIT
-    for name, found, least, most in (
-        ("NVLinks carry", place.inside_bps / _BITS_PER_GBIT if place.npus > 1 else 0.0, nvlink, sheet),
-        ("NICs carry", of_file if servers > 1 else 0.0, nic, nic),
-    ):
-        if found and least and not least / _NEAR <= found <= max(least, most) * _NEAR:
-            yield (
-                f"-n: the network file's {name} {found:,.0f} Gb/s, those of server '{server.name}' {least:,.0f} Gb/s: "
-                "NCCL chooses for the server, and bytes take the lines of the file"
-            )
 
 
 def _changed(changes: Sequence[str], given: Mapping[str, Json]) -> dict[str, Json]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -13,6 +15,7 @@ from astra_ns3.config.transports.kinds import TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.server import Nic, Server
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
@@ -20,10 +23,16 @@ from astra_ns3.network.plan import AnyPlan
 from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.routes import shortest_paths
+from astra_ns3.units import counted
 
 _GBPS = 1e9
 _HOPPER, _NVLINKS = 90, 18
 _BITS_PER_GBYTE = 8e9
+_GBPS_OF_GBYTES = 8
+_NEAR = 1.05
+"""How far a network's lines may be from the server's; an NVLink's headers are within."""
+UNLIKE = "NCCL chooses for the server, and bytes take the lines of the file"
+"""What follows where lines of a network are unlike those of the server."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ def with_servers(
         return system
     place = place_of(network)
     name = None if system.nccl is None else system.nccl.server
-    server = _built(place, speed) if name is None else server_named(name)
+    server = server_at(place, speed) if name is None else server_named(name)
     servers = tuple(npu // place.npus for npu in tenancy.npus)
     refuse(
         place.npus > server.gpus,
@@ -78,6 +87,33 @@ def with_servers(
         f"server '{server.name}' has no NIC, and the network has {len(set(servers))} of them; expected one",
     )
     return system.with_nccl(server, servers, merges=merges, has_sockets=has_sockets(network))
+
+
+def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
+    """Yield a warning if a system names a ready server that has other GPUs or rates than the network's."""
+    name = None if system.nccl is None else system.nccl.server
+    if name is None or not system.plays_nccl:
+        return
+    server, place = server_named(name), place_of(network)
+    unlike = list(unlike_rates(server, place, network.npus // place.npus))
+    if place.npus != server.gpus:
+        unlike.insert(0, (f"servers have {counted(place.npus, 'GPU')}", f"{server.gpus}"))
+    if unlike:
+        told = ", ".join(f"{found} ('{name}': {own})" for found, own in unlike)
+        yield f"key 'nccl.server': in the network file, {told}: {UNLIKE}"
+
+
+def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:
+    """Yield lines of a network that are far from a server's, and the server's; an NVLink may be as NCCL counts it."""
+    nvlink, sheet = nvlink_gbytes_per_s(server) * _GBPS_OF_GBYTES, server.nvlink_gbytes_per_s * _GBPS_OF_GBYTES
+    nic = sum(each.gbits_per_s for each in server.nics) / len(server.nics) if server.nics else 0.0
+    of_file = place.outwards_bps * place.npus / place.nics / _GBPS
+    for name, found, least, most in (
+        ("NVLinks carry", place.inside_bps / _GBPS if place.npus > 1 else 0.0, nvlink, sheet),
+        ("NICs carry", of_file if servers > 1 else 0.0, nic, nic),
+    ):
+        if found and least and not least / _NEAR <= found <= max(least, most) * _NEAR:
+            yield f"{name} {found:,.0f} Gb/s", f"{least:,.0f} Gb/s"
 
 
 def has_sockets(network: AnyNetwork) -> bool:
@@ -131,8 +167,8 @@ def place_of(network: AnyNetwork) -> Place:
     return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
 
 
-def _built(place: Place, speed: int) -> Server:
-    """Hopper GPUs with the ports that a network gives them, so many times as fast."""
+def server_at(place: Place, speed: int = 1) -> Server:
+    """Return Hopper GPUs with the ports that a network gives them, so many times as fast."""
     rate = speed * place.outwards_bps * place.npus / place.nics / _GBPS
     share = place.npus // place.nics
     return Server(

@@ -8,9 +8,7 @@ from astra_ns3.errors import ResultsNotSaved
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.page import (
     ENDINGS,
-    VARIED,
     VARIED_PICTURE,
-    VARIED_TABLE,
     Shown,
     Told,
     save_page,
@@ -23,6 +21,7 @@ from astra_ns3.planning.varying.text import head_of, table_of
 from astra_ns3.planning.varying.varying import Varied
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.run_study import PAGE, put
+from astra_ns3.whole_file import VARIED, VARIED_TABLE
 
 _WIDTH_INCHES = 7.0
 

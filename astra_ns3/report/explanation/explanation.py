@@ -90,8 +90,9 @@ class Explanation:
     ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages waited for; empty if it was.
     ``floor``: of the run, which is told if the run lies below it. ``jobs``: of a job among several, how long its
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
-    ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is NPU 0 of a job that is numbered in itself;
-    None for a run that is no job. ``switches``: what the network's file or kind calls the switches of ports above.
+    ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
+    None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
+    ports above.
     """
 
     subject: str

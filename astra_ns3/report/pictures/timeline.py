@@ -14,6 +14,7 @@ from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, S
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
 from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, ps_of, table_of
+from astra_ns3.report.scenario_text import event_spans
 from astra_ns3.report.tables import Numbers, Records
 
 MOST_NPUS = 8
@@ -209,8 +210,23 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
         found = [(np.full(len(spans[0]), lanes[track]), *spans) for track, spans in tracks.items() if track[1] == what]
         lane, starts, ends = (np.concatenate(each) for each in zip(*(found or [_NO_SPANS]), strict=True))
         series.append(Spans(starts / unit[0], (ends - starts) / unit[0], lane, thick, name=name, colour=colour))
+    starts, ends = _changes(shown)
+    if len(starts):
+        lane = np.full(len(starts), len(names))
+        names.append("network")
+        lengths = (ends - starts) / unit[0]
+        series.append(Spans(starts / unit[0], lengths, lane, 0.5, name="changed", colour=style.GREY))
     x = Axis("time", unit[1], 0, end_ps / unit[0], grid=True)
     return Panel(x, Axis(names=names), series, shown.name, of_run=True, height=1.5 + 0.17 * len(names))
+
+
+def _changes(shown: Shown) -> tuple[Numbers, Numbers]:
+    """Return when parts of the network are changed while a job plays, on its own clock."""
+    begin_ps, finish_ps = int((shown.run.metadata.get("job") or {}).get("start_ps") or 0), shown.finish_ps
+    spans = [span for event in shown.run.events for span in event_spans(event, begin_ps + finish_ps)]
+    times = np.clip(np.array(spans, np.int64).reshape(-1, 2) - begin_ps, 0, finish_ps)
+    times = times[times[:, 0] < times[:, 1]]
+    return merged(times[:, 0], times[:, 1], 0)
 
 
 def _of_dimension(number: int) -> str:

@@ -98,6 +98,19 @@ def test_tables_of_a_study_are_written_by_itself_alone(tmp_path: Path) -> None:
     check_free(tmp_path / "new.csv", overwrite=False)
 
 
+def test_the_table_of_varied_plans_and_what_their_page_is_made_of_are_written_by_themselves_alone(
+    tmp_path: Path,
+) -> None:
+    names = ("vary.json", "vary.csv")
+    for name in names:
+        (tmp_path / name).write_text("old", encoding="utf-8")
+    for name in names:
+        with pytest.raises(InputError, match=rf"{name}: is a file of the plans in this folder"):
+            check_free(tmp_path / name, overwrite=True)
+    (tmp_path / "vary.json").unlink()
+    check_free(tmp_path / "vary.csv", overwrite=True)
+
+
 def test_the_outcome_of_a_point_is_written_by_its_study_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 from support.graphs import chakra_bytes as raw
 
 from astra_ns3.cli.convert import convert_command
+from astra_ns3.cli.generate_workload import generate_workload
+from astra_ns3.cli.plan import plan_command
 from astra_ns3.cli.show import show_group
 from astra_ns3.workload.files.astra_sim import read_workload
 from astra_ns3.workload.files.chakra.trace import read_chakra
@@ -233,3 +235,38 @@ def test_a_conversion_makes_its_folder_and_takes_it_away_where_it_fails(tmp_path
     assert (tmp_path / "made" / "here" / "dlrm.0.et").is_file()
     assert convert(DLRM, "other/dlrm", "--to", "chakra", "--dimensions", "none").exception is not None
     assert not (tmp_path / "other").exists()
+
+
+MODEL = str(INPUTS / "models" / "llama-3-8b.yaml")
+NETWORK = str(INPUTS.parent / "network" / "torus-4x4.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["q.yaml", "--dimensions", "8x4"], "--dimensions has no effect on a model file"),
+        (["q.yaml", "--passes", "2"], "--passes has no effect"),
+        (["q.txt", "--format", "text", "--passes", "2"], "--passes has no effect"),
+    ],
+)
+def test_options_that_change_nothing_of_a_generated_file_are_refused(words: list[str], said: str) -> None:
+    result = CliRunner().invoke(generate_workload, [MODEL, "-o", *words], standalone_mode=False)
+    assert str(result.exception).startswith(said)
+    assert list(Path().iterdir()) == []
+
+
+def test_where_a_model_is_wanted_another_kind_of_file_is_named_before_what_is_missing() -> None:
+    result = CliRunner().invoke(generate_workload, [NETWORK, "-o", "m.yaml"], standalone_mode=False)
+    said = "is a network file, expected a model file; astra-ns3 run takes it: give it as -n, --network"
+    assert str(result.exception) == f"{NETWORK}: {said}"
+    study = str(INPUTS.parent / "studies" / "first.yaml")
+    Path("config.json").write_text('{"architectures": ["LlamaForCausalLM"], "model_type": "llama"}')
+    for file, what in (
+        (study, "is a study's file, expected a model file; astra-ns3 study plays it"),
+        ("config.json", "is a config.json of Hugging Face, expected a model file; astra-ns3 generate workload"),
+        (MODEL, "no network is named"),
+    ):
+        result = CliRunner().invoke(plan_command, [file], standalone_mode=False)
+        assert str(result.exception).startswith(f"{file}: {what}")
+    result = CliRunner().invoke(plan_command, ["config.json", "-n", NETWORK], standalone_mode=False)
+    assert "expected a model file; astra-ns3 generate workload config.json -o model.yaml" in str(result.exception)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.small_run import small_network
 
+from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.system.file import parse_system
@@ -38,3 +42,24 @@ def test_keys_that_nccl_s_rules_do_not_heed_are_told() -> None:
         "'preferred-dataset-splits', 'active-chunks-per-dimension'"
     )
     assert not [words for words in loaded(nccl()).warnings if "without effect beside" in words]
+
+
+def test_a_named_server_that_contradicts_the_network_is_told() -> None:
+    (told,) = [words for words in loaded(nccl()).warnings if "nccl.server" in words]
+    assert told == (
+        "key 'nccl.server': in the network file, servers have 1 GPU ('dgx-h100': 8), NICs carry 100 Gb/s "
+        "('dgx-h100': 400 Gb/s): NCCL chooses for the server, and bytes take the lines of the file"
+    )
+
+
+def test_a_named_server_like_the_network_s_and_one_of_the_network_are_not_told(repository: Path) -> None:
+    network = read_network_file(repository / "inputs/network/roce-dgx-h100.yaml").network
+    same = load_inputs(parse_workload(WORKLOAD), nccl(), network, Options(backend="flow"))
+    assert not [words for words in (*same.warnings, *loaded(nccl(nccl={})).warnings) if "nccl.server" in words]
+
+
+def test_of_switches_that_do_not_add_up_the_key_is_told_as_it_is_written(repository: Path) -> None:
+    document = yaml.safe_load((repository / "inputs/network/roce-dgx-h100.yaml").read_text())
+    del document["topology"]["scale_up"]["switch"]["reduction"]
+    found = load_inputs(parse_workload(WORKLOAD), nccl(), parse_network(document), Options(backend="flow"))
+    assert any("add reduction: {} to scale_up.switch, or set" in words for words in found.warnings)

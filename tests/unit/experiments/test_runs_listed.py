@@ -186,8 +186,8 @@ def test_a_time_may_be_given_as_the_table_shows_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("by", "names"),
     [
-        ("finish", ["small", "large", "point"]),
-        ("-finish", ["point", "large", "small"]),
+        ("finish", ["small", "point", "large"]),
+        ("-finish", ["point", "small", "large"]),
         ("backend,-npus", ["point", "large", "small"]),
         ("stopped.exit_status,name", ["large", "point", "small"]),
     ],
@@ -268,3 +268,66 @@ def test_of_a_list_of_flows_no_exposed_time_is_told(tmp_path: Path) -> None:
     put(tmp_path / "flows", run_json("flows", 2_000_000, flows={"flows": 3}))
     rows = dict(cells(tmp_path, "--columns", "name,exposed")[1:])
     assert rows == {"loop": "1000000", "flows": ""}
+
+
+def control(kind: str) -> dict[str, Any]:
+    return {"network": {"transport": {"congestion_control": {"kind": kind, "gain": None}}}}
+
+
+def test_a_group_with_a_kind_is_shown_and_compared_as_its_kind(tmp_path: Path) -> None:
+    for kind in ("none", "swift"):
+        put(tmp_path / kind, run_json(f"{kind}-run", 1, **control(kind)))
+    key = "network.transport.congestion_control"
+    assert cells(tmp_path, "--columns", f"name,{key}", "--where", f"{key}=swift")[1:] == [["swift-run", "swift"]]
+    assert runs(str(tmp_path), "--columns", key).stdout.split() == [key, "none", "swift"]
+
+
+def test_a_condition_on_a_group_without_a_kind_names_its_keys(results: Path) -> None:
+    said = str(runs(str(results), "--where", "network.topology.link=100Gbps").exception)
+    assert "network.topology.link is a group of keys, expected one of its own: network.topology.link.rate" in said
+
+
+def stored(store: Path, *points: str) -> None:
+    """The runs of a study's points, named after their addresses."""
+    store.mkdir()
+    (store / ".study.json").write_text("{}")
+    for finish, point in enumerate(points, 1):
+        put(store / "points" / point, run_json(point, finish))
+        os.utime(store / "points" / point / "run.json", (1, 1))
+
+
+def test_points_that_a_study_has_no_more_are_left_out_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stored(tmp_path / "study", "old", "new")
+    (tmp_path / "study" / "study.csv").write_text("part,address\na,new\n")
+    assert cells(tmp_path, "--columns", "name") == [["name"], ["new"]]
+    assert "1 run left out (1 earlier point); --all lists them" in caplog.text
+    assert cells(tmp_path, "--columns", "name,note", "--all")[1:] == [["new", ""], ["old", "earlier point"]]
+
+
+def test_points_played_since_the_table_was_written_and_those_without_a_table_are_listed(tmp_path: Path) -> None:
+    stored(tmp_path / "study", "old", "new")
+    assert len(cells(tmp_path)) == 3
+    (tmp_path / "study" / "study.csv").write_text("part,address\na,none\n")
+    os.utime(tmp_path / "study" / "points" / "new" / "run.json")
+    os.utime(tmp_path / "study" / "study.csv", (9, 9))
+    assert cells(tmp_path, "--columns", "name") == [["name"], ["new"]]
+
+
+def test_of_a_plan_only_plans_and_whole_models_on_packets_are_listed(tmp_path: Path) -> None:
+    stored(tmp_path / "plan", "one", "two", "longer", "whole", "small", "flows")
+    table = ["plans,A,,,one", "plans,B,,,two", "iterations,A,1,,one", "iterations,A,2,,longer"]
+    table += ["packets,A,,flow,one", "packets,A,,ns3,whole", "packets,B,,flow,flows", "packets,B,,ns3,small"]
+    (tmp_path / "plan" / "study.csv").write_text("\n".join(["part,plan,passes,backend,address", *table]))
+    (tmp_path / "plan" / "plan.csv").write_text("plan,packets_on\nA,whole model\nB,1 of 4 layers\n")
+    rows = cells(tmp_path, "--columns", "name,note", "--all", "--sort", "note,name")
+    assert [name for name, note in rows[1:] if note] == ["flows", "longer", "small"]
+    assert [row[0] for row in cells(tmp_path, "--columns", "name", "--sort", "name")[1:]] == ["one", "two", "whole"]
+
+
+def test_times_of_unfinished_runs_are_sorted_last(tmp_path: Path) -> None:
+    put(tmp_path / "a", run_json("stopped", 1, complete=False))
+    put(tmp_path / "b", run_json("whole", 2))
+    for order in ("finish", "-finish", "exposed"):
+        assert [row[0] for row in cells(tmp_path, "--columns", "name", f"--sort={order}")[1:]] == ["whole", "stopped"]

@@ -13,12 +13,13 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.plan_file import PlanConfig
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space, space_of
-from astra_ns3.planning.packets import WHOLE, OnPackets, expected_ps, order_of, sized_for_packets
+from astra_ns3.planning.packets import OnPackets, expected_ps, order_of, sized_for_packets
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.plan_files import asked_by
 from astra_ns3.planning.request import AXIS, PART, PlanRequest
 from astra_ns3.planning.result import COLUMNS, order_on_packets, ranked_rows
 from astra_ns3.planning.search import Found, Played
+from astra_ns3.whole_file import WHOLE_MODEL
 
 MODEL = {
     "kind": "transformer",
@@ -65,7 +66,7 @@ def sized(request: PlanRequest, **keys: Json) -> OnPackets:
 @pytest.mark.parametrize("limit", [None, 3600.0])
 def test_a_plan_is_played_whole_where_that_is_cheap(tmp_path: Path, limit: float | None) -> None:
     found = sized(request(tmp_path, packet_seconds=limit))
-    assert found.on == WHOLE
+    assert found.on == WHOLE_MODEL
     assert found.sized is not None
     assert found.sized.changes == {}
 

@@ -38,6 +38,7 @@ from astra_ns3.cli.report import report_command
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import usual_options
+from astra_ns3.experiments.result import Files
 from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.figures.curves import Steps, evenly, merged, shares
 from astra_ns3.report.figures.figure import Figure
@@ -174,6 +175,20 @@ def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> Non
     assert length == pytest.approx(run.metadata["compute_ps"] / scale_ps, rel=0.02)  # what touches is drawn as one
     waits = trace(panel, "wait")
     assert max(base + x for base, x in zip(waits["base"], waits["x"], strict=True)) <= run.finish_ps / scale_ps + 1e-3
+
+
+def test_the_timeline_of_a_job_has_a_lane_for_changes_of_the_network_on_the_job_s_clock(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", record=["timeline"])
+    assert not [each for each in panels("timeline", run)[0].traces if each.get("name") == "changed"]
+    begin_ps = 10 * run.finish_ps
+    event = {"event": 0, "name": "leaf 0 - spine 0", "start_ps": begin_ps + 1000, "end_ps": None, "up": False}
+    before = {**event, "start_ps": 0, "end_ps": begin_ps - 1}
+    document: Any = {**run.metadata, "job": {"start_ps": begin_ps}, "events": [before, event]}
+    (panel,) = panels("timeline", astra_ns3.Result(document, Files(folder=run.folder), run.folder))
+    changed, (unit, _) = trace(panel, "changed"), time_unit(run.finish_ps, 1)
+    assert changed["base"] == pytest.approx([1000 / unit])
+    assert changed["x"] == pytest.approx([(run.finish_ps - 1000) / unit])
+    assert panel.layout["yaxis"]["ticktext"][-1] == "network"
 
 
 def test_a_timeline_of_many_short_turns_shows_how_much_of_each_there_is() -> None:

@@ -103,14 +103,14 @@ def test_a_fragmented_job_has_whole_servers_in_order_and_a_random_one_has_not() 
 @pytest.mark.parametrize(
     ("kind", "count", "topology", "taken", "message"),
     [
-        ("packed", 9, FLAT, set(), "asks for 9 NPUs, but of the network's 8 8 are free; expected no more"),
-        ("random", 5, FLAT, {0, 1, 2, 3}, "asks for 5 NPUs, but of the network's 8 4 are free; expected no more"),
+        ("packed", 9, FLAT, set(), "asks for 9 NPUs, but only 8 of the network's 8 are free; expected no more"),
+        ("random", 5, FLAT, {0, 1, 2, 3}, "asks for 5 NPUs, but only 4 of the network's 8 are free; expected no more"),
         (
             "rack",
             5,
             FLAT,
             {0},
-            "asks for 5 NPUs, but of the network's 8 7 are free, 4 of them in whole racks; expected",
+            "asks for 5 NPUs, but only 7 of the network's 8 are free, 4 of them in whole racks; expected",
         ),
         ("rack", 2, TORUS, set(), "place: rack means nothing here, for no two servers share a switch; expected packed"),
         (
@@ -159,7 +159,7 @@ def test_a_seed_of_its_own_goes_before_that_of_run_and_name() -> None:
 def test_errors_name_the_place_in_the_file() -> None:
     with pytest.raises(InputError, match=r"^jobs\.yaml:3: NPU 8 is not one of the network's 8, 0 to 7$"):
         placed([_job("a", (3, 8), "jobs.yaml:3")], 8, lambda: graph(FLAT), 1)
-    with pytest.raises(InputError, match=r"^jobs\.yaml:5: asks for 3 NPUs, but of the network's 8 2 are free"):
+    with pytest.raises(InputError, match=r"^jobs\.yaml:5: asks for 3 NPUs, but only 2 of the network's 8 are free"):
         placed([_job("b", range(6)), _job("a", rule("packed", 3), "jobs.yaml:5")], 8, lambda: graph(FLAT), 1)
 
 

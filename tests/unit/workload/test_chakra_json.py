@@ -148,3 +148,9 @@ def test_keys_of_a_workload_graph_that_mean_nothing_are_one_warning(path: Path) 
         f"{path}: keys that mean nothing here: 'data_dep' (2; did you mean 'data_deps'), 'colour' (1)",
     )
     assert graph(path, {"Id": 0, "tid": 5}).warnings == ()
+
+
+@pytest.mark.parametrize("value", ["ANYTHING", 99, "ALL_REDUCE"])
+def test_the_collective_of_a_send_is_ignored(path: Path, value: str | int) -> None:
+    (node,) = graph(path, {"Id": 1, "NodeType": 5, "comm_type": value, "comm_dst": 1, "comm_size": 8}).nodes(0)
+    assert node.kind == NodeKind.SEND

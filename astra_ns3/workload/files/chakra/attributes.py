@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from astra_ns3.config.graph_workload import NodeKind
-from astra_ns3.errors import check_known, wrong
+from astra_ns3.errors import wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES, plain_name
 from astra_ns3.workload.files.chakra.schema import Broken, Message, messages
@@ -42,12 +42,11 @@ def _amount(name: str, value: Written) -> int:
     return number
 
 
-def _collective(name: str, value: Written) -> int:
-    """The number of a collective, which JSON may call by its name."""
+def _collective(name: str, value: Written) -> int | str:
+    """The number of a collective, which JSON may call by its name; an unknown name as it stands, for sends have any."""
     if not isinstance(value, str):
         return _amount(name, value)
-    check_known(name, value, COLLECTIVE_TYPES)
-    return COLLECTIVE_TYPES.index(value)
+    return COLLECTIVE_TYPES.index(value) if value in COLLECTIVE_TYPES else value
 
 
 def _group(name: str, value: Written) -> str:

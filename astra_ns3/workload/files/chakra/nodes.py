@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
-from astra_ns3.errors import InputError, wrong
+from astra_ns3.errors import InputError, check_known, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_US
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.attributes import AttributeReader, Common, Values
@@ -155,6 +155,8 @@ def _collective(
 ) -> GraphNode:
     get = values.get
     what, bytes_ = get("comm_type"), get("comm_size")
+    if isinstance(what, str):
+        check_known("comm_type", what, names.COLLECTIVE_TYPES)
     word = names.NODE_TYPES[kind] if what is None else names.collective_name(what)
     collective = names.COLLECTIVES.get(word)
     if collective is CollectiveKind.BARRIER and bytes_ is None:
