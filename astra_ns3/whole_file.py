@@ -26,7 +26,7 @@ STUDY_TABLE, PLAN_TABLE = "study.csv", "plan.csv"
 VARIED, VARIED_TABLE = "vary.json", "vary.csv"
 """The file that the folder of plans for several clusters has, of which its page is made, and their table."""
 WHOLE_MODEL = "whole model"
-"""What a plan's table says of a plan that packets have played as it is."""
+"""The words of a plan's table for a plan that packets have played as it is."""
 # Endings of what is read again of a study; its pages and pictures are made of these.
 _DATA = (".csv", ".json", ".parquet", ".sqlite", ".yaml")
 

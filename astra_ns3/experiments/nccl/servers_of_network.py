@@ -32,7 +32,7 @@ _GBPS_OF_GBYTES = 8
 _NEAR = 1.05
 """How far a network's lines may be from the server's; an NVLink's headers are within."""
 UNLIKE = "NCCL chooses for the server, and bytes take the lines of the file"
-"""What follows where lines of a network are unlike those of the server."""
+"""The end of a warning that lines of a network are unlike those of the server."""
 
 
 @dataclass(frozen=True)
