@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
+
+from astra_ns3.config.core.plain import dotted_keys
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.errors import InputError
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Words = Iterable[str] | Callable[[], Iterable[str]]
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
 _RUN_FILES = ("run.json",)
+_COUNTED = re.compile(r"([0-9]*[xX*]|)(.*)", re.DOTALL)
+# The options that name files, and what the keys of these begin with; ``file``: the model of a plan.
+_FILES = {"-n": "network", "-s": "system", "-w": "workload", "file": "workload"}
 
 
 def words(known: Words, *, endings: tuple[str, ...] | None = None) -> Complete:
@@ -37,6 +45,35 @@ def listed(known: Iterable[str]) -> Complete:
         return [CompletionItem(f"{before}{comma}{sign}{name}") for name in names if f"{sign}{name}".startswith(last)]
 
     return complete
+
+
+def counted_words(known: Iterable[str]) -> Complete:
+    """Return what completes one of some words, with or without a number and an x in front."""
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        count, word = _COUNTED.findall(begun)[0]
+        return [CompletionItem(f"{count}{name}") for name in known if name.startswith(word)]
+
+    return complete
+
+
+def keys_of_files(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Keys that the files of a run have, as far as these were named before."""
+    given = {each.opts[0]: context.params.get(each.name or "") for each in context.command.params}
+    found = (key for option, name in _FILES.items() for key in _keys(name, given.get(option)))
+    return [CompletionItem(key) for key in dict.fromkeys(found) if key.startswith(begun)]
+
+
+def _keys(name: str, path: object) -> Iterator[str]:
+    """Yield the keys of a file in YAML or JSON, with its name in front; none of a file that can't be read."""
+    if not isinstance(path, str) or not path.endswith((".yaml", ".yml", ".json")):
+        return
+    try:
+        data = parse_yaml(Path(path).read_text(encoding="utf-8"), path).data
+    except (OSError, ValueError, InputError):
+        return
+    if isinstance(data, Mapping):
+        yield from (f"{name}.{key}" for key in dotted_keys(data))
 
 
 def files(*endings: str) -> Complete:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 
-from astra_ns3.cli.completion import PICTURES, files, words
+from astra_ns3.cli.completion import PICTURES, counted_words, files
 from astra_ns3.cli.help import Command, CommandGroup, help_alone
 from astra_ns3.cli.output import folder_for, log_warnings, show, show_logs, tell
 from astra_ns3.cli.overwriting import overwrite_option
@@ -115,7 +115,7 @@ def _servers(*, several: bool = False, of_file: bool = False) -> Callable[[_Comm
         required=not of_file,
         metavar="NxSERVER",
         multiple=several,
-        shell_complete=words(tuple(SERVERS)),
+        shell_complete=counted_words(tuple(SERVERS)),
         help=words_of_it,
     )
 

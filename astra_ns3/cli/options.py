@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from astra_ns3.cli.completion import Complete, files, folders, listed, words
+from astra_ns3.cli.completion import Complete, files, folders, keys_of_files, listed, words
 from astra_ns3.cli.output import LOG_LEVELS
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, wrong
@@ -140,6 +140,8 @@ def _completed(flag: Flag) -> Complete | None:
     """Return what completes the flag's word in a shell; None: click's own way does."""
     if flag.folder:
         return folders
+    if flag.keys:
+        return keys_of_files
     if flag.endings is not None:
         return files(*flag.endings)
     if flag.listed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from astra_ns3.cli.completion import files
+from astra_ns3.cli.completion import files, keys_of_files
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
 TEXTS = (".yaml", ".yml", ".json", ".txt")
@@ -18,6 +18,7 @@ changes_option = click.option(
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=keys_of_files,
     help="Another value of an option or of a key of a file, as workload.training.global_batch; may be repeated.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")

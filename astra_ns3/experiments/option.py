@@ -33,7 +33,7 @@ class Flag:
     ``names``: all of it, with blanks between them. ``quantity``: reads a number with
     a unit, which has to be above 0. ``valued``: a switch that may have ``=true`` or ``=false`` behind it. ``many``: it
     may be given again, and its option is made of all its words. For a shell that completes: ``suggested`` words, which
-    may be ``listed`` with commas, files with some ``endings`` (none: any), a ``folder``.
+    may be ``listed`` with commas, files with some ``endings`` (none: any), a ``folder``, ``keys`` of the files.
     """
 
     names: str
@@ -46,6 +46,7 @@ class Flag:
     listed: bool = False
     endings: tuple[str, ...] | None = None
     folder: bool = False
+    keys: bool = False
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,7 @@ class Options:
             "--set",
             metavar="KEY=VALUE",
             many=True,
+            keys=True,
             help="Another value of a key of a file, such as network.topology.link.rate=400Gbps; may be repeated.",
         ),
         made=_settings,

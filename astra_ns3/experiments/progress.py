@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from astra_ns3.experiments.forecasting.forecast import backend_costs
-from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.frozen import dataclass
-from astra_ns3.network.api import NetworkBackend
+
+if TYPE_CHECKING:  # Tab does without what reads and forecasts runs
+    from astra_ns3.experiments.inputs import Inputs, Parts
+    from astra_ns3.network.api import NetworkBackend
 
 # Of wall time, about that of a packet of a kilobyte.
 _SECONDS_PER_BYTE = 5e-9
@@ -156,6 +157,8 @@ def expected_work(parts: Parts) -> ExpectedWork:
 
 def _work(inputs: Inputs, passes: int) -> tuple[int, int, float, float]:
     """Return a tenant's bytes, the computation of its first NPU, and the wall time of its messages, and of all."""
+    from astra_ns3.experiments.forecasting.forecast import backend_costs
+
     expected = inputs.expected(passes)
     compute_ps, computations = inputs.job.expected_computation(inputs.platform, passes)
     # By formula a message costs the same however large it is.

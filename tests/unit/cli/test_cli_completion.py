@@ -46,10 +46,23 @@ def completed(*words: str) -> list[str]:
         (("runs", "--columns", "name,fin"), ["name,finish"]),
         (("runs", "--sort", "npus,-fin"), ["npus,-finish"]),
         (("sho",), ["show"]),
+        (("nccl", "all_reduce", "--servers", "2xdgx-h"), ["2xdgx-h100", "2xdgx-h200"]),
+        (("nccl", "all_reduce", "--servers", "dgx-h1"), ["dgx-h100"]),
     ],
 )
 def test_names_are_those_of_the_program(words: tuple[str, ...], expected: list[str]) -> None:
     assert completed(*words) == expected
+
+
+def test_keys_of_the_files_that_were_named_are_completed(tmp_path: Path) -> None:
+    network, broken = tmp_path / "n.yaml", tmp_path / "b.yaml"
+    network.write_text("topology: {kind: ring, link: {rate: 1Gbps}}\n", encoding="utf-8")
+    broken.write_text("[", encoding="utf-8")
+    link = ["network.topology.link", "network.topology.link.rate"]
+    assert completed("run", "-n", str(network), "--set", "network.topology.l") == link
+    assert completed("plan", "m.yaml", "-n", str(network), "--set", "network.topology.l") == link
+    assert completed("run", "-n", str(broken), "-s", "none.yaml", "--set", "n") == []
+    assert completed("run", "--set", "network.") == []
 
 
 def test_files_are_completed_by_their_endings_and_a_folder_alone_is_gone_into(
@@ -83,11 +96,11 @@ def test_folders_are_the_shell_s_own() -> None:
     assert item.type == "dir"
 
 
-@pytest.mark.parametrize("words", ["astra-ns3 run --backend ", "astra-ns3 explain "])
+@pytest.mark.parametrize("words", ["astra-ns3 run --backend ", "astra-ns3 explain ", "astra-ns3 validate "])
 def test_a_shell_gets_its_words_without_the_simulator_and_tables(words: str) -> None:
     program = (
         "import atexit, sys\n"
-        "heavy = {'cppyy', 'pandas', 'pyarrow', 'matplotlib', 'dask'}\n"
+        "heavy = {'cppyy', 'pandas', 'pyarrow', 'matplotlib', 'dask', 'numpy', 'pydantic'}\n"
         "atexit.register(lambda: print(*sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
         "from astra_ns3.cli.main import status_of\nsys.exit(status_of([]))"
     )
