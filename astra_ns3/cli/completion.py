@@ -64,9 +64,9 @@ def keys_of_files(context: click.Context, parameter: click.Parameter, begun: str
     return [CompletionItem(key) for key in dict.fromkeys(found) if key.startswith(begun)]
 
 
-def _keys(name: str, path: object) -> Iterator[str]:
+def _keys(name: str, path: str | None) -> Iterator[str]:
     """Yield the keys of a file in YAML or JSON, with its name in front; none of a file that can't be read."""
-    if not isinstance(path, str) or not path.endswith((".yaml", ".yml", ".json")):
+    if not path or not path.endswith((".yaml", ".yml", ".json")):
         return
     try:
         data = parse_yaml(Path(path).read_text(encoding="utf-8"), path).data
