@@ -301,10 +301,12 @@ def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome
     if slowdown is None and most.compute_ps >= chain.time_ps:
         chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
     least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
-    if outcome.npus is None:
-        return Chain((outcome.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
-    # A wait for NPUs hangs on what others took.
-    return Chain(tenancy.start_ps + least_ps, outcome.npus[chain.npu], chain.words)
+    npus = tenancy.npus if outcome.npus is None else outcome.npus
+    words = chain.words
+    if tenancy.start_ps:
+        words = f"the start of a job, and {words}" if least_ps else "the start of the job of NPU {}"
+    # A wait for NPUs or for another job hangs on what others took, and is left out.
+    return Chain(tenancy.start_ps + least_ps, npus[chain.npu], words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.models import small_gpt
-from support.small_run import small_network, small_system
+from support.small_run import small_network, small_system, small_workload
 
 import astra_ns3
 from astra_ns3.cli.main import status_of
@@ -22,7 +22,7 @@ from astra_ns3.experiments.seeds import execute_seeds
 from astra_ns3.network.api import Limits
 from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.summary import run_text
-from astra_ns3.scenario.tenant import Tenant
+from astra_ns3.scenario.tenant import After, Tenant
 from astra_ns3.studies.measures import measures_of
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -253,4 +253,20 @@ def test_the_chain_of_a_tenant_begins_when_the_tenant_does() -> None:
     result = astra_ns3.run_scenario(network=small_network(), tenants=[tenant, other], backend="analytical")
     floor = result.metadata["floor"]
     assert floor is not None
-    assert (floor["where"], floor["time_ps"]) == ("what NPU 3 computes", 400_000_000 + 5 * 10_000_000)
+    words = "the start of a job, and what NPU 3 computes"
+    assert (floor["where"], floor["time_ps"]) == (words, 400_000_000 + 5 * 10_000_000)
+
+
+@pytest.mark.parametrize("start_ps", [0, 1_000_000])
+def test_the_floor_has_no_wait_for_another_job_whose_time_the_network_makes(start_ps: int) -> None:
+    first = Tenant("first", (0, 1), small_workload(), small_system())
+    second = Tenant("second", (2, 3), small_workload(), small_system(), start_ps=start_ps, after=After("first"))
+    fast = astra_ns3.run_scenario(network=small_network(), tenants=[first, second], backend="flow")
+    link = {"rate": "10Gbps", "delay": "500ns"}
+    slower = {"kind": "single-switch", "npus": 4, "link": link, "switch": {"buffer": "1GB"}}
+    network = parse_network({"topology": slower, "transport": {"kind": "tcp"}})
+    slow = astra_ns3.run_scenario(network=network, tenants=[first, second], backend="flow")
+    of_slow, of_fast = slow.metadata["floor"], fast.metadata["floor"]
+    assert of_slow is not None
+    assert of_fast is not None
+    assert of_slow["chain_ps"] == of_fast["chain_ps"] < fast.finish_ps
