@@ -126,7 +126,7 @@ def test_a_report_of_a_plan_has_its_picture_its_table_and_why_the_best_is_the_be
     (folder / "out" / "plan.json").write_text("{", encoding="utf-8")
     broken = run_command("report", "out", "-o", "three.html", folder=folder, timeout=TIMEOUT_SECONDS)
     assert broken.returncode == 2
-    assert "plan.json: can't be read" in broken.stderr
+    assert "plan.json:1: is not JSON in column 2" in broken.stderr
 
 
 def test_packets_are_left_out_where_no_model_is_cheap_enough(folder: Path) -> None:
