@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
-from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.graph_workload import GraphWorkload, NodeKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
+from astra_ns3.frozen import replace
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.units import counted
@@ -151,7 +152,7 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
         return _written(workload, "SimAI's", format_simai, parse_simai, output)
     if isinstance(workload, FlowList):
         _loop(workload, "SimAI's")
-    graphs = as_graphs(workload, unrolling)
+    graphs = _of_all_npus(as_graphs(workload, unrolling), unrolling.dimensions)
     warnings = (*graphs.warnings, *check_graphs(graphs))
     loop = rolled(graphs)
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
@@ -166,6 +167,20 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
     if lost:
         warnings = (*warnings, f"{graphs.file_of(0)}: operations and tensors of {lost} nodes aren't in the text")
     return converted._replace(warnings=warnings)
+
+
+def _of_all_npus(graphs: GraphWorkload, dimensions: tuple[int, ...] | None) -> GraphWorkload:
+    """The graphs, the trace of one rank being that of all NPUs; raises InputError if their number is unknown."""
+    if not isinstance(graphs, ChakraTrace) or not graphs.alone:
+        return graphs
+    if dimensions is not None:
+        return replace(graphs, files=graphs.files * prod(dimensions))
+    refuse(
+        any(node.kind is NodeKind.COLLECTIVE for node in graphs.nodes(0)),
+        "is the trace of one rank, whose collectives don't say how many NPUs there are; say --dimensions",
+        graphs.source,
+    )
+    return graphs
 
 
 def _loop(workload: AnyWorkload, whose: str) -> Workload:

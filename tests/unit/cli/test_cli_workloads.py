@@ -176,6 +176,24 @@ def test_a_loop_is_written_as_text() -> None:
     assert read_workload("again.txt").layers == read_workload(DLRM).layers
 
 
+NODE = (
+    '{{"Id":{},"Name":"a","NodeType":7,"comm_type":{},"comm_size":1048576,"runtime":0,"data_deps":{},"ctrl_deps":[]}}'
+)
+
+
+def write_graph(path: str, *nodes: str) -> None:
+    Path(path).write_text(f'{{"workload_graph":[{",".join(nodes)}]}}')
+
+
+def test_the_trace_of_one_rank_is_that_of_as_many_npus_as_dimensions_say() -> None:
+    write_graph("ar1.json", NODE.format(1, 0, []))
+    assert "is the trace of one rank, whose collectives" in str(convert("ar1.json", "out", "--to", "simai").exception)
+    assert not Path("out").exists()
+    assert convert("ar1.json", "out", "--to", "simai", "--dimensions", "2x8").exception is None
+    assert "all_gpus: 16" in Path("out").read_text()
+    assert "ALLREDUCE\t1048576" in Path("out").read_text()
+
+
 def test_what_changes_its_order_on_the_way_is_a_warning() -> None:
     loop = Path("loop.txt")
     row = "{} -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 1000 {}\n"
