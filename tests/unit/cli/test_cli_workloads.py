@@ -194,6 +194,18 @@ def test_the_trace_of_one_rank_is_that_of_as_many_npus_as_dimensions_say() -> No
     assert "ALLREDUCE\t1048576" in Path("out").read_text()
 
 
+def test_members_of_a_broadcast_that_end_at_different_times_are_a_warning() -> None:
+    warning = "members of a broadcast end at different times"
+    head = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ep: 1 pp: 1 all_gpus: 16\n"
+    row = "{}\t-1\t0\tNONE\t0\t0\tBROADCAST_DP_EP\t1048576\t0\tNONE\t0\t0\n"
+    Path("two.txt").write_text(f"{head}2\n{row.format('b')}{row.format('a')}")
+    assert warning in convert("two.txt", "two", "--dimensions", "16").output
+    Path("one.txt").write_text(f"{head}1\n{row.format('a')}")
+    assert "warning" not in convert("one.txt", "one", "--dimensions", "16").output
+    write_graph("graph.json", NODE.format(1, 5, []), NODE.format(2, 5, [1]))
+    assert warning in convert("graph.json", "text", "--to", "simai", "--dimensions", "4").output
+
+
 def test_what_changes_its_order_on_the_way_is_a_warning() -> None:
     loop = Path("loop.txt")
     row = "{} -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 1000 {}\n"
