@@ -49,7 +49,9 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
     "HPCC's, htsim's.",
 )
 @click.option(
-    "--dimensions", metavar="SIZES", help="Of a loop that becomes a graph: NPUs along each, such as 8 or 2x4."
+    "--dimensions",
+    metavar="SIZES",
+    help="Of a loop that becomes a graph, or one rank's trace SimAI's text: NPUs along each, such as 8 or 2x4.",
 )
 @click.option("--passes", type=click.IntRange(1, MOST_PASSES), default=1, show_default=True, help="Of such a loop.")
 @click.option(

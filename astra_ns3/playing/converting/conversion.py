@@ -8,11 +8,14 @@ from functools import partial
 from math import prod
 from typing import NamedTuple
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
-from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.graph_workload import GraphWorkload, NodeKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
+from astra_ns3.frozen import replace
+from astra_ns3.playing.converting.starts import followed_rooted, other_starts
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.units import counted
@@ -90,7 +93,8 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
     warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
     written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
     if isinstance(graphs, UnrolledLoop):
-        warnings = (*warnings, *graphs.other_updates())
+        rooted = set[CollectiveKind]().union(*(followed_rooted(graphs.nodes(npu)) for npu in graphs.first_npus))
+        warnings = (*warnings, *graphs.other_updates(), *other_starts(rooted, graphs.source))
     if written.rounded:
         warnings = (
             *warnings,
@@ -151,9 +155,11 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
         return _written(workload, "SimAI's", format_simai, parse_simai, output)
     if isinstance(workload, FlowList):
         _loop(workload, "SimAI's")
-    graphs = as_graphs(workload, unrolling)
+    graphs = _of_all_npus(as_graphs(workload, unrolling), unrolling.dimensions)
     warnings = (*graphs.warnings, *check_graphs(graphs))
     loop = rolled(graphs)
+    if not isinstance(graphs, UnrolledLoop) and graphs.npus > 1:
+        warnings = (*warnings, *other_starts(followed_rooted(graphs.nodes(0)), graphs.source))
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
     turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
     if turns > 1:
@@ -166,6 +172,20 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
     if lost:
         warnings = (*warnings, f"{graphs.file_of(0)}: operations and tensors of {lost} nodes aren't in the text")
     return converted._replace(warnings=warnings)
+
+
+def _of_all_npus(graphs: GraphWorkload, dimensions: tuple[int, ...] | None) -> GraphWorkload:
+    """The graphs, the trace of one rank being that of all NPUs; raises InputError if their number is unknown."""
+    if not isinstance(graphs, ChakraTrace) or not graphs.alone:
+        return graphs
+    if dimensions is not None:
+        return replace(graphs, files=graphs.files * prod(dimensions))
+    refuse(
+        any(node.kind is NodeKind.COLLECTIVE for node in graphs.nodes(0)),
+        "is the trace of one rank, whose collectives don't say how many NPUs there are; say --dimensions",
+        graphs.source,
+    )
+    return graphs
 
 
 def _loop(workload: AnyWorkload, whose: str) -> Workload:

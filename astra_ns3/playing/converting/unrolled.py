@@ -83,6 +83,11 @@ class UnrolledLoop:
         return self.programs.grid.npus
 
     @property
+    def first_npus(self) -> tuple[int, ...]:
+        """The first NPU of each role."""
+        return tuple(role.ranks[0] for role in self.programs.roles)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Whether it is played otherwise than the loop."""
         return (*self._other_queues(), *self._other_messages())

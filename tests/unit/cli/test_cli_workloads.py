@@ -176,6 +176,36 @@ def test_a_loop_is_written_as_text() -> None:
     assert read_workload("again.txt").layers == read_workload(DLRM).layers
 
 
+NODE = (
+    '{{"Id":{},"Name":"a","NodeType":7,"comm_type":{},"comm_size":1048576,"runtime":0,"data_deps":{},"ctrl_deps":[]}}'
+)
+
+
+def write_graph(path: str, *nodes: str) -> None:
+    Path(path).write_text(f'{{"workload_graph":[{",".join(nodes)}]}}')
+
+
+def test_the_trace_of_one_rank_is_that_of_as_many_npus_as_dimensions_say() -> None:
+    write_graph("ar1.json", NODE.format(1, 0, []))
+    assert "is the trace of one rank, whose collectives" in str(convert("ar1.json", "out", "--to", "simai").exception)
+    assert not Path("out").exists()
+    assert convert("ar1.json", "out", "--to", "simai", "--dimensions", "2x8").exception is None
+    assert "all_gpus: 16" in Path("out").read_text()
+    assert "ALLREDUCE\t1048576" in Path("out").read_text()
+
+
+def test_members_of_a_broadcast_that_end_at_different_times_are_a_warning() -> None:
+    warning = "members of a broadcast end at different times"
+    head = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ep: 1 pp: 1 all_gpus: 16\n"
+    row = "{}\t-1\t0\tNONE\t0\t0\tBROADCAST_DP_EP\t1048576\t0\tNONE\t0\t0\n"
+    Path("two.txt").write_text(f"{head}2\n{row.format('b')}{row.format('a')}")
+    assert warning in convert("two.txt", "two", "--dimensions", "16").output
+    Path("one.txt").write_text(f"{head}1\n{row.format('a')}")
+    assert "warning" not in convert("one.txt", "one", "--dimensions", "16").output
+    write_graph("graph.json", NODE.format(1, 5, []), NODE.format(2, 5, [1]))
+    assert warning in convert("graph.json", "text", "--to", "simai", "--dimensions", "4").output
+
+
 def test_what_changes_its_order_on_the_way_is_a_warning() -> None:
     loop = Path("loop.txt")
     row = "{} -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 1000 {}\n"

@@ -1,0 +1,35 @@
+"""Collectives whose members end at different times, and which a loop and a graph therefore play otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
+
+_ROOTED = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
+_COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE)
+
+
+def followed_rooted(nodes: Iterable[GraphNode]) -> set[CollectiveKind]:
+    """The kinds among an NPU's collectives that begin or end at one member, and behind which more is communicated."""
+    found: set[CollectiveKind] = set()
+    last: CollectiveKind | None = None
+    for node in nodes:
+        if node.kind not in _COMMUNICATION:
+            continue
+        if last is not None:
+            found.add(last)
+        last = node.collective if node.bytes and node.collective in _ROOTED else None
+    return found
+
+
+def other_starts(kinds: Collection[CollectiveKind], where: str) -> tuple[str, ...]:
+    """A warning if there are such kinds."""
+    if not kinds:
+        return ()
+    names = " and ".join(sorted(kind.name.lower() for kind in kinds))
+    return (
+        f"{where}: members of a {names} end at different times; what follows begins in a graph when all members have "
+        "issued it, in a loop at each member for itself, so the graph may take longer",
+    )
