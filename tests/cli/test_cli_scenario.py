@@ -270,7 +270,15 @@ def test_jobs_that_differ_by_events_are_compared_with_how_many_parts_changed(
     failed = played("failed")
     _with(scenario, JOBS[JOBS.index("events:") :], "")
     compared = command("compare", played("whole"), failed, "--json").json
-    assert [(each["key"], each["b"]) for each in compared["settings"]] == [("network_changes", 1)]
+    assert {each["key"]: each["b"] for each in compared["settings"]} == {
+        "network_changes": 1,
+        "events.0.name": "host 3 - switch 0",
+        "events.0.start_ps": 10_000_000,
+        "events.0.end_ps": 15_000_000,
+        "events.0.every_ps": 20_000_000,
+        "events.0.times": 2,
+        "events.0.rate_bps": 50 * 10**9,
+    }
 
 
 def test_the_report_of_any_job_names_the_links_that_failed(command: Command, scenario: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import ACCOUNTS, OF_FLOWS, Quantities, groups_for
-from astra_ns3.report.comparison.settings import settings
+from astra_ns3.report.comparison.settings import follows_from_seed, settings, surroundings
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
@@ -32,13 +32,10 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     Raises :class:`~astra_ns3.errors.InputError` if a table of theirs can't be read.
     """
     check_results(a, b)
-    keys_a, keys_b = settings(a.metadata), settings(b.metadata)
-    pairs = {key: (keys_a.get(key, ABSENT), keys_b.get(key, ABSENT)) for key in {**keys_a, **keys_b}}
-    differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
-    differing.sort(key=lambda setting: setting.rank)
+    differing = _differing(a, b)
     groups = []
     notes = list(_states((names[0], a), (names[1], b)))
-    if [setting.key for setting in differing] == ["seed"]:
+    if _differ_in_seed_alone(differing, a, b):
         notes.append(f"{names[0]} and {names[1]} differ in their seed alone: {OVER_SEEDS}")
     for name, quantities in groups_for(a, b).items():
         found_a, found_b = quantities(a), quantities(b)
@@ -62,6 +59,18 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
         (a.metadata["report_npu"], b.metadata["report_npu"]),
         other_algorithms(a, b),
     )
+
+
+def _differing(a: Records, b: Records) -> list[Setting]:
+    keys_a, keys_b = ({**settings(run.metadata), **surroundings(run.metadata, run.events)} for run in (a, b))
+    pairs = {key: (keys_a.get(key, ABSENT), keys_b.get(key, ABSENT)) for key in {**keys_a, **keys_b}}
+    differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
+    return sorted(differing, key=lambda setting: setting.rank)
+
+
+def _differ_in_seed_alone(differing: list[Setting], *runs: Records) -> bool:
+    keys = [setting.key for setting in differing]
+    return "seed" in keys and all(follows_from_seed(key, run.metadata) for key in keys for run in runs)
 
 
 def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:

@@ -20,6 +20,8 @@ class Absent(Enum):
 ABSENT = Absent.ABSENT
 IN_FORCE = "in_force."
 """How settings begin that say what held in the run, whoever set it."""
+WITH_UNITS = (IN_FORCE, "job.", "events.", "drawn.")
+"""How settings begin whose keys end in the unit of their value."""
 
 
 @dataclass(frozen=True)

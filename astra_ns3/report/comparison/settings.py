@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from astra_ns3.config.core.plain import Json, JsonObject
-from astra_ns3.network.run_document import RunDocument, chosen
+from astra_ns3.network.run_document import EventDocument, RunDocument, chosen
 
 OPTIONS = (
     "backend",
@@ -26,12 +26,38 @@ FILES = ("workload", "system", "network")
 PARTS = (*OPTIONS, *FILES, "in_force", "versions")
 """Keys of run.json that say how a run was made; its name, its date and what it cost are not among them."""
 _NAMES = ("name", "layer")
+_OF_JOB = ("start_ps", "npus", "arrival_ps", "after", "after_passes", "end_ps", "priority")
+"""When and where a job ran."""
+_OF_PLACE = ("event", "drawn", "link", "switch", "npu")
+"""Keys of an event that its name and its place in the list say."""
+_LEFT_TO_THE_RUN = ("after", "arrival_ps", "restarts")
+"""Keys of a job whose start, or also whose NPUs, the run decides and no file."""
 
 
 def settings(metadata: RunDocument) -> JsonObject:
     """Dotted key -> value. A list of groups that have names goes by these, ``workload.layers.Embedding.update_ns``."""
     parts = chosen(metadata, PARTS)
     return dict(entry for part in PARTS for entry in flat(part, parts.get(part)))
+
+
+def surroundings(metadata: RunDocument, events: Sequence[EventDocument]) -> JsonObject:
+    """Dotted key -> value of when and on which NPUs a job of several ran, and of what happened to its network.
+
+    Events of the file go by their places, ``events.0.start_ps``, drawn ones by theirs, ``drawn.0.start_ps``.
+    """
+    found = {f"job.{name}": value for name, value in chosen(metadata.get("job") or {}, _OF_JOB).items()}
+    for part, drawn in (("events", False), ("drawn", True)):
+        own = [each for each in events if each.get("drawn", False) is drawn]
+        for number, event in enumerate(own):
+            keys = chosen(event, [name for name in event if name not in _OF_PLACE])
+            found.update(flat(f"{part}.{number}", keys))
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def follows_from_seed(key: str, metadata: RunDocument) -> bool:
+    """Return whether a key is of what chance, or the course of the run, decided, and no file."""
+    of_run = any(name in (metadata.get("job") or {}) for name in _LEFT_TO_THE_RUN)
+    return key in ("network_changes", "seed") or key.startswith("drawn.") or (of_run and key.startswith("job."))
 
 
 def flat(key: str, value: Json) -> Iterator[tuple[str, Json]]:

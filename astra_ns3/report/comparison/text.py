@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from astra_ns3.report.alignment import table
-from astra_ns3.report.comparison.differences import ABSENT, IN_FORCE, Difference
+from astra_ns3.report.alignment import ranges, table
+from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Difference
 from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
@@ -50,8 +50,8 @@ def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> st
 
 
 def key_text(key: str) -> str:
-    """Return a setting's key; one of ``in_force`` without the unit at its end, which :func:`value_text` has."""
-    return without_unit(key) if key.startswith(IN_FORCE) else key
+    """Return a setting's key; of what held in the run without the unit at its end, which :func:`value_text` has."""
+    return without_unit(key) if key.startswith(WITH_UNITS) else key
 
 
 def value_text(key: str, value: object) -> str:
@@ -60,12 +60,12 @@ def value_text(key: str, value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         if form is not None:
             return form(value)
-        if key.startswith(IN_FORCE):
+        if key.startswith(WITH_UNITS):
             return with_unit(key, value, _DIGITS) or str(value)
     if value is ABSENT:
         return "-"
     if isinstance(value, list):
-        words = ", ".join(map(str, value)) or "none"
+        words = ", ".join(ranges(value) if key == "job.npus" else map(str, value)) or "none"
     else:
         words = "default" if value is None else "on" if value is True else "off" if value is False else str(value)
     return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"

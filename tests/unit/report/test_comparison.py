@@ -20,7 +20,7 @@ from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.frozen import replace
-from astra_ns3.network.run_document import EventDocument, RunDocument
+from astra_ns3.network.run_document import EventDocument, RunDocument, TenantDocument
 from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines, other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
@@ -109,6 +109,39 @@ def test_scenarios_are_compared_job_by_job(tmp_path: Path) -> None:
     assert not told["equal"]
     with pytest.raises(InputError, match="holds the results of several jobs; name one of its folders: job-a"):
         CliRunner().invoke(compare_command, [f"{folders[0]}/job-a", folders[1]], catch_exceptions=False)
+
+
+def test_a_job_that_starts_at_another_time_or_place_or_between_other_events_differs() -> None:
+    def job(start_ps: int, npus: list[int], slow: int = 2) -> _Told:
+        tenants = [astra_ns3.Tenant("a", npus, small_workload(), small_system(), start_ps=start_ps)]
+        run = astra_ns3.run_scenario(network=small_network(), tenants=tenants, backend=FakeBackend(NPUS)).tenants["a"]
+        found = _Told(run.metadata)
+        found.events = ({"event": 0, "name": f"NPU {slow}", "npu": slow, "start_ps": 10**6, "end_ps": None},)
+        return found
+
+    first = job(10**9, [0, 1])
+    assert astra_ns3.compare(first, job(10**9, [0, 1])).equal
+    for other, key, values, row in (
+        (job(3 * 10**9, [0, 1]), "job.start_ps", (10**9, 3 * 10**9), "job.start 1 ms 3 ms"),
+        (job(10**9, [0, 2]), "job.npus", ([0, 1], [0, 2]), "job.npus 0-1 0, 2"),
+        (job(10**9, [0, 1], slow=3), "events.0.name", ("NPU 2", "NPU 3"), "events.0.name NPU 2 NPU 3"),
+    ):
+        comparison = astra_ns3.compare(first, other)
+        assert [(each.key, (each.a, each.b)) for each in comparison.settings] == [(key, values)]
+        assert row in [" ".join(line.split()) for line in comparison.text().splitlines()]
+        assert not comparison.equal
+
+
+@pytest.mark.parametrize(("waits", "seed_alone"), [({"arrival_ps": 0}, True), ({}, False)])
+def test_a_start_and_events_that_chance_decides_follow_from_the_seed(waits: TenantDocument, seed_alone: bool) -> None:
+    def job(seed: int) -> _Told:
+        found = _Told({**played().metadata, "seed": seed, "job": {"start_ps": seed, "npus": [0, 1], **waits}})
+        found.events = ({"event": 0, "name": "NPU 0", "drawn": True, "start_ps": 10**6 * seed},)
+        return found
+
+    comparison = astra_ns3.compare(job(1), job(2))
+    assert [each.key for each in comparison.settings] == ["seed", "job.start_ps", "drawn.0.start_ps"]
+    assert any("differ in their seed alone" in note for note in comparison.notes) == seed_alone
 
 
 def changes(comparison: Comparison, group: str) -> Mapping[str, tuple[float | None, float | None]]:
