@@ -8,13 +8,11 @@ from functools import partial
 from astra_ns3.collectives import bruck, chain, direct, double_binary_tree, halving_doubling, rabenseifner, ring
 from astra_ns3.collectives import parallel_trees as trees
 from astra_ns3.collectives import rooted_halving as rooted
-from astra_ns3.collectives.confirmed import confirmed
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.frozen import dataclass
 
 Builder = Callable[..., Schedule]
-_ROOTED = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,6 @@ class Algorithm:
     cuts_in_ranks: bool = False
 
 
-def _rooted(builder: Callable[[int], Schedule]) -> Builder:
-    """The builder of a broadcast or a reduce, whose ranks don't end before their messages have come."""
-    return lambda ranks: confirmed(builder(ranks))
-
-
 def _ring(ways: tuple[int, ...], anticlockwise: str | None = None) -> Algorithm:
     builders: dict[CollectiveKind, Builder] = {
         CollectiveKind.ALL_REDUCE: ring.ring_all_reduce,
@@ -51,9 +44,8 @@ def _ring(ways: tuple[int, ...], anticlockwise: str | None = None) -> Algorithm:
         CollectiveKind.BARRIER: ring.ring_barrier,
         CollectiveKind.POINT_TO_POINT: chain.ring_point_to_point,
     }
-    found = {kind: partial(builder, ways=ways) for kind, builder in builders.items()}
     return Algorithm(
-        {kind: (_rooted(builder) if kind in _ROOTED else builder,) for kind, builder in found.items()},
+        {kind: (partial(builder, ways=ways),) for kind, builder in builders.items()},
         anticlockwise=anticlockwise,
         cuts_in_ranks=len(ways) == 1,
     )
@@ -69,8 +61,8 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             CollectiveKind.REDUCE_SCATTER: (direct.direct_reduce_scatter,),
             CollectiveKind.ALL_GATHER: (direct.direct_all_gather,),
             CollectiveKind.ALL_TO_ALL: (direct.direct_all_to_all,),
-            CollectiveKind.BROADCAST: (_rooted(direct.direct_broadcast),),
-            CollectiveKind.REDUCE: (_rooted(direct.direct_reduce),),
+            CollectiveKind.BROADCAST: (direct.direct_broadcast,),
+            CollectiveKind.REDUCE: (direct.direct_reduce,),
             CollectiveKind.BARRIER: (direct.direct_barrier,),
             CollectiveKind.POINT_TO_POINT: (direct.direct_point_to_point,),
         },
@@ -87,13 +79,10 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         {
             CollectiveKind.ALL_REDUCE: (double_binary_tree.max_tree_all_reduce, double_binary_tree.min_tree_all_reduce),
             CollectiveKind.BROADCAST: (
-                _rooted(double_binary_tree.min_tree_broadcast),
-                _rooted(double_binary_tree.shifted_tree_broadcast),
+                double_binary_tree.min_tree_broadcast,
+                double_binary_tree.shifted_tree_broadcast,
             ),
-            CollectiveKind.REDUCE: (
-                _rooted(double_binary_tree.min_tree_reduce),
-                _rooted(double_binary_tree.shifted_tree_reduce),
-            ),
+            CollectiveKind.REDUCE: (double_binary_tree.min_tree_reduce, double_binary_tree.shifted_tree_reduce),
             CollectiveKind.BARRIER: (double_binary_tree.min_tree_barrier,),
         }
     ),
@@ -102,8 +91,8 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             CollectiveKind.ALL_REDUCE: (halving_doubling.halving_doubling_all_reduce,),
             CollectiveKind.REDUCE_SCATTER: (halving_doubling.halving_doubling_reduce_scatter,),
             CollectiveKind.ALL_GATHER: (halving_doubling.halving_doubling_all_gather,),
-            CollectiveKind.BROADCAST: (_rooted(rooted.halving_doubling_broadcast),),
-            CollectiveKind.REDUCE: (_rooted(rooted.halving_doubling_reduce),),
+            CollectiveKind.BROADCAST: (rooted.halving_doubling_broadcast,),
+            CollectiveKind.REDUCE: (rooted.halving_doubling_reduce,),
             CollectiveKind.BARRIER: (halving_doubling.halving_doubling_barrier,),
         },
         needs_power_of_two=True,
@@ -111,7 +100,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     "rabenseifner": Algorithm(
         {
             CollectiveKind.ALL_REDUCE: (rabenseifner.rabenseifner_all_reduce,),
-            CollectiveKind.REDUCE: (_rooted(rabenseifner.rabenseifner_reduce),),
+            CollectiveKind.REDUCE: (rabenseifner.rabenseifner_reduce,),
         }
     ),
     "bruck": Algorithm(

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from astra_ns3.collectives.channel_tree import DOWN, LANES, UP, channel_tree
 from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, concatenate
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import ROOTED, CollectiveKind
 from astra_ns3.config.core.reduction import ABSENT, NOBODY, Trees
 from astra_ns3.frozen import replace
 
@@ -54,12 +54,11 @@ _OF_EACH_RANK = {
     CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,
 }
 _OF_HEAD = {each: whole for whole, each in _OF_EACH_RANK.items()}
-_ROOTED = (CollectiveKind.REDUCE, CollectiveKind.BROADCAST)
 
 
 def in_network_schedule(kind: CollectiveKind, algorithm: str, trees: Trees, bytes: int) -> Schedule:
     """Return the schedule of a group for ``bytes`` a rank. Raises InputError for what memory can't hold."""
-    streams = 1 if kind in _ROOTED else len(trees.parents)
+    streams = 1 if kind in ROOTED else len(trees.parents)
     if algorithm == TWO_SHOTS or kind in _OF_EACH_RANK:
         streams = trees.members
     of_stream = bytes if kind is CollectiveKind.ALL_GATHER else -(-bytes // streams)
@@ -87,9 +86,9 @@ def _schedule(kind: CollectiveKind, algorithm: str, trees: Trees, pieces: int, s
     elif kind in _OF_EACH_RANK:
         hung = [hung_from(trees.parents[rank % len(trees.parents)], rank) for rank in range(members)]
         parts = [_stream(_OF_EACH_RANK[kind], parents, pieces, slots) for parents in hung]
-    elif kind in _ROOTED or kind is CollectiveKind.BARRIER:
+    elif kind in ROOTED or kind is CollectiveKind.BARRIER:
         parents = trees.parents[0]
-        parts = [_stream(kind, hung_from(parents, 0) if kind in _ROOTED else parents, pieces, slots)]
+        parts = [_stream(kind, hung_from(parents, 0) if kind in ROOTED else parents, pieces, slots)]
     else:
         parts = [_stream(kind, parents, pieces, slots) for parents in trees.parents]
     expansion = members if kind is CollectiveKind.ALL_GATHER else 1

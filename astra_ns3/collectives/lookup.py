@@ -12,10 +12,11 @@ from functools import lru_cache, partial
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
 from astra_ns3.collectives.columns import empty
+from astra_ns3.collectives.confirmed import confirmed
 from astra_ns3.collectives.in_network import IN_NETWORK
 from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX, parse_name, split_names
-from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import ROOTED, CollectiveKind
 from astra_ns3.config.core.model import shown
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.user_code import FORM
@@ -113,7 +114,9 @@ def _build(kind: CollectiveKind, algorithm: str, ranks: int, turn: int, anticloc
         algorithm,
     )
     builder = builders[turn] if window is None else partial(builders[turn], window=window)
-    return builder(ranks) if ranks > 1 else empty(builder(2).name)
+    if ranks == 1:
+        return empty(builder(2).name)
+    return confirmed(builder(ranks)) if kind in ROOTED else builder(ranks)
 
 
 def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Schedule:

@@ -300,9 +300,8 @@ class Result:
 
     def _having(self, name: str) -> Files:
         """The files in which ``name`` is: the tenant's own, or the network's."""
-        network = self._network
-        of_network = network is not None and not self._files.has(name) and network._files.has(name)
-        return network._files if network is not None and of_network else self._files
+        network = None if self._network is None or self._files.has(name) else self._network._files
+        return network if network is not None and network.has(name) else self._files
 
     def _microsecond_frame(self, name: str) -> pd.DataFrame:
         """A table of ASTRA-sim's: all but its first two columns are microseconds."""

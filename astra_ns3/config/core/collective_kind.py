@@ -20,6 +20,8 @@ class CollectiveKind(str, Enum):
     POINT_TO_POINT = "POINTTOPOINT"
 
 
+#: Those of all ranks that begin or end at one of them, so that ranks end at different times.
+ROOTED = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
 #: Those that have a word in ASTRA-sim's text format.
 TEXT_FORMAT_KINDS = (
     CollectiveKind.ALL_REDUCE,

@@ -144,8 +144,12 @@ def _checked_place(network: AnyNetwork, servers: int, gpus: int) -> Place:
         place.npus != gpus,
         f"-n: the network puts {place.npus} NPUs in a server, expected {gpus}: {servers} servers of {gpus} GPUs",
     )
-    refuse(network.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    _check_several(network)
     return place
+
+
+def _check_several(network: AnyNetwork) -> None:
+    refuse(network.npus == 1, "one GPU alone has nobody to send to; expected at least two")
 
 
 def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Sequence[str], backend: str) -> Machine:
@@ -153,7 +157,7 @@ def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Se
     network, given = read_network_file(path).network, {"version": nccl_version or USUAL_VERSION}
     place = place_of(network)
     count, keys = network.npus // place.npus, {**given, **_changed(changes, given)}
-    refuse(network.npus == 1, "one GPU alone has nobody to send to; expected at least two")
+    _check_several(network)
     words = f"{count} x server of {os.fspath(path)} ({counted(place.npus, 'GPU')} each)"
     machine = Machine(words, server_at(place), count, place.npus, network, keys, backend)
     return machine.with_keys({})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import ROOTED, CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 
-_ROOTED = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
 _COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE)
 
 
@@ -20,7 +19,7 @@ def followed_rooted(nodes: Iterable[GraphNode]) -> set[CollectiveKind]:
             continue
         if last is not None:
             found.add(last)
-        last = node.collective if node.bytes and node.collective in _ROOTED else None
+        last = node.collective if node.bytes and node.collective in ROOTED else None
     return found
 
 

@@ -16,7 +16,7 @@ from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.in_network import channel_of_head
 from astra_ns3.collectives.parallel_trees import TreesCut, parallel_trees
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import ROOTED, CollectiveKind
 from astra_ns3.config.core.reduction import ReductionTrees
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.frozen import replace
@@ -64,7 +64,6 @@ _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
 }
 _STARS = ("NVLS", "NVLSTree")
 _COLLNET = ("CollNetDirect", "CollNetChain")
-_ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
 
 class NcclPlanner:
@@ -196,7 +195,7 @@ class _GroupPlan:
             ring = self._rings[number % len(self._rings)]
             if trees:
                 yield Part(number, 1, share, tuple(self._places), trees[number % len(trees)])
-            elif kind in _ROOTED:
+            elif kind in ROOTED:
                 yield Part(number, 1, share, _from_root(ring), chain)
             else:
                 yield Part(number, 1, share, ring)
