@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+    from matplotlib.legend import Legend
     from matplotlib.table import Table
 
 HEAT_MAP = "cividis"
@@ -358,10 +359,19 @@ def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
             drawing.supxlabel(words, fontsize=_SMALL, color=GREY)
         return
     handles = [_entry(series) for series in named.values()]
-    legend = drawing.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)))
+    legend = _fitting(drawing, handles, min(columns, len(handles)))
     if words:
         legend.set_title(words)
         legend.get_title().set(color=GREY, fontsize=_SMALL, multialignment="center")
+
+
+def _fitting(drawing: Drawing, handles: Sequence[Artist], columns: int) -> Legend:
+    """Return a legend under the figure, with fewer columns if it were wider than the figure."""
+    legend = drawing.legend(handles=handles, loc="outside lower center", ncols=columns)
+    if columns > 1 and legend.get_window_extent().width > drawing.bbox.width:
+        legend.remove()
+        return _fitting(drawing, handles, columns - 1)
+    return legend
 
 
 def _entry(series: Series) -> Artist:

@@ -86,6 +86,7 @@ def test_without_the_layers_of_roles_a_models_update_is_not_called_weight_gradie
     legend = {text.get_text() for text in figure.legends[0].get_texts()}
     assert {"weight gradient and update, compute", "gradients and weights, exposed"} <= legend
     assert not {"weight gradient, compute", "weight gradient, exposed"} & legend
+    assert figure.legends[0].get_window_extent().width <= figure.bbox.width  # long names take fewer columns
     names = set(layers(astra_ns3.Result.load(copy)))
     assert any(name.endswith(", gradients and weights exposed") for name in names)
 
