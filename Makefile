@@ -9,7 +9,7 @@ SEEDS   := 1000
 FIRST   := 1
 CMAKE    = $(VENV)/bin/cmake
 
-.PHONY: help wheel image setup setup-development demo test test-runner test-native test-python test-sanitize test-slow soak fuzz docs lint benchmark dev clean
+.PHONY: help wheel image setup setup-development demo test test-runner test-native test-python test-sanitize test-slow soak pins fuzz docs lint benchmark dev clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo 'make test-sanitize  native tests with the address, undefined-behaviour and thread sanitizers'
 	@echo 'make test-slow      what takes longer: models at full size, more random cases, all of the native tests'
 	@echo 'make soak           random runs across all features, audited: SEEDS=1000 from FIRST=1; minutes'
+	@echo 'make pins           what random runs and commands give, written anew: see tests/soak/pinned.py'
 	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
 	@echo 'make lint           ruff, mypy, codespell, clang-format, clang-tidy'
 	@echo 'make benchmark      speed and memory against stock ns-3'
@@ -75,6 +76,10 @@ test-slow: test-runner
 
 soak: setup-development
 	PYTHONPATH=tests $(VENV)/bin/python -m soak --first $(FIRST) --seeds $(SEEDS)
+
+pins: setup-development
+	PYTHONPATH=tests $(VENV)/bin/python -m soak.pinned
+	PYTHONPATH=tests $(VENV)/bin/python -m soak.pinned_commands
 
 CASES := 10000
 SEED  := 1

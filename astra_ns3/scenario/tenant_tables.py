@@ -123,7 +123,7 @@ class NetworkTables:
     """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
 
     ``start_ps(tenant)`` says when each has started, where ``tenants`` can't. ``shared``: numbers of those whose NPUs
-    others may have, too; what names two NPUs and nothing else is taken for the first tenant's that has both.
+    others may have, too; rows that name two NPUs and nothing else are theirs if no other tenant has both.
     ``arriving``: numbers of those whose NPUs ``npus_of(tenant)`` says once they have started; others may have these
     before and after them. ``npus``: how many the network has, if they may be any; behind them are ``reducers``, which
     have one number for all. A tenant that has ended, by
@@ -233,16 +233,21 @@ class NetworkTables:
         self._to_come = [tenant for tenant in self._to_come if tenant not in self._rank_of]
 
     def _of_pairs(self, sources: Numbers, destinations: Numbers, moments: Numbers) -> Numbers:
-        """Return the first tenant that has both NPUs of each pair at a moment; between two reducers that is nobody."""
+        """Return the first tenant that has both NPUs of each pair at a moment; between two reducers that is nobody.
+
+        Those that share NPUs with all others come last, and only once they have started.
+        """
         of_reducer = np.array([ends >= self._first_reducer for ends in (sources, destinations)])
         of_source, of_destination = (self._tenant_of[ends] for ends in (sources, destinations))
         found = np.where(of_reducer[0], of_destination, of_source)
         found = np.where(of_reducer.any(axis=0) | (of_source == of_destination), found, NOBODY)
-        for tenant, ranks in self._rank_of.items():
+        for tenant in sorted(self._rank_of, key=lambda tenant: tenant not in self._arriving):
+            ranks = self._rank_of[tenant]
             has = (ranks[sources] != NOBODY) & (ranks[destinations] != NOBODY)
+            has &= moments >= self.start_ps(tenant)
             if tenant in self._arriving:
                 end_ps = self.end_ps(tenant)
-                has &= (moments >= self.start_ps(tenant)) & (end_ps is None or moments <= end_ps)
+                has &= end_ps is None or moments <= end_ps
             found = np.where((found == NOBODY) & has, tenant, found)
         return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,23 +194,29 @@ def _failures(draw: Draw, graph: Graph) -> Drawn:
     return made if len(made) > 1 else {**made, "npu": {"mtbf": "5ms", "repair": "10us"}}
 
 
-def play_scenario(case: Case, folder: Path, auditor: Auditor) -> tuple[int, dict[str, Any]]:
-    """Play it; return when it finished, and its statistics."""
+def scenario_of(case: Case, folder: Path) -> ScenarioRequest:
+    """The scenario that a case asks for, as a user would ask for it; its files are written into ``folder``."""
     job = case.job
     (folder / "system.json").write_text(json.dumps(job["system"]), encoding="utf-8")
     document = {key: job[key] for key in ("events", "recovery", "failures", "traffic") if key in job}
     document["jobs"] = list(_written(job["jobs"], folder))
     if "arrivals" in job:
         document["arrivals"] = _written_table(job["arrivals"], folder)
-    on_packets = job["backend"] == "ns3"
-    request = ScenarioRequest(
+    return ScenarioRequest(
         scenario=document,
         network=network_of(case, folder),
         seed=case.seed,
         backend=job["backend"],
-        on_built=auditor.on_built if on_packets else None,
-        cores=case.cores if on_packets else 1,
+        cores=case.cores if job["backend"] == "ns3" else 1,
     )
+
+
+def play_scenario(case: Case, folder: Path, auditor: Auditor) -> tuple[int, dict[str, Any]]:
+    """Play it; return when it finished, and its statistics."""
+    request = scenario_of(case, folder)
+    on_packets = request.backend == "ns3"
+    if on_packets:
+        request = replace(request, on_built=auditor.on_built)
     outcome = execute(request)
     auditor.audited |= not on_packets
     if outcome.error is not None:

@@ -29,6 +29,7 @@ from astra_ns3.network.recorded import (
     ACCOUNT_SERVED,
     ACCOUNTS,
     CONNECTIONS,
+    QUEUE_PAIRS,
     SAME_JOB,
     Columns,
     RecordedTable,
@@ -499,3 +500,16 @@ def test_a_job_that_arrives_gets_the_rows_of_its_npus_from_its_start_to_its_end(
     tables.write("connections", _columns(CONNECTIONS, len(times_ps), **rows))
     assert kept.column("b/connections", "time_ps") == [0, 1, 99, 100]
     assert kept.rows["a/connections"] == []
+
+
+def test_traffic_gets_the_rows_of_npus_that_no_job_has_then_and_none_from_before_its_start() -> None:
+    kept = _Kept()
+    owners = [TableOwner("others", "others", [0, 1, 2, 3], 100), TableOwner("b", "b", [2, 3], 50)]
+    tables = NetworkTables(kept, TenantBits(2), owners, shared=[0], arriving=[1], npus=4)
+    tables.end_ps = {1: 200}.get
+    tables.open(QUEUE_PAIRS)
+    rows = {"source": [2, 2, 2, 2, 0, 0], "destination": [3, 3, 3, 3, 1, 1], "time_ps": [40, 60, 150, 250, 90, 110]}
+    tables.write("queue_pairs", _columns(QUEUE_PAIRS, 6, **rows))
+    assert kept.column("b/queue_pairs", "time_ps") == [10, 100]
+    assert kept.column("others/queue_pairs", "time_ps") == [150, 10]
+    assert kept.column("others/queue_pairs", "source") == [2, 0]
