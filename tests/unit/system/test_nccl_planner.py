@@ -148,6 +148,21 @@ def test_channels_are_played_by_all_and_carry_all_together(
     assert abs(carried - sent_in_all(kind, *sizes, bytes)) <= messages
 
 
+@pytest.mark.parametrize("channels", ["each", "merged"])
+@pytest.mark.parametrize("reducing", [False, True])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
+def test_few_bytes_need_no_signals_but_those_by_which_a_broadcast_or_a_reduce_ends(
+    kind: CollectiveKind, reducing: bool, channels: str
+) -> None:
+    """Slots hold all of 64 bytes. In the chain of 4 ranks, each but the last one is told."""
+    of = servers_network(1, 4, **({"scale_up": REDUCING} if reducing else {}))
+    table: dict[str, Any] = {"NCCL_ALGO": "NVLS"} if reducing and kind in KINDS[:3] else {}
+    expected = 3 if kind in (CollectiveKind.BROADCAST, CollectiveKind.REDUCE) else 0
+    for phase in phases_of(of, kind, 64, channels=channels, **table):
+        assert phase.schedule is not None
+        assert np.count_nonzero(phase.schedule.block_count == 0) == expected
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
 def test_merged_channels_are_as_fast_together_as_each_by_itself(kind: CollectiveKind) -> None:
     network, bytes = servers_network(1, 8), 1 << 24
