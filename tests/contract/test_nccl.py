@@ -473,6 +473,23 @@ def test_what_follows_a_broadcast_or_a_reduce_begins_once_its_data_have_been_cop
     assert follow(result)[SIGNAL, "Simple"] > 0
 
 
+@pytest.mark.parametrize("operation", ["broadcast", "reduce"])
+def test_a_measured_broadcast_or_reduce_ends_with_its_last_gpu(operation: str, tmp_path: Path) -> None:
+    nodes = [raw.node(1, raw.COLLECTIVE, comm_type=COLLECTIVE_TYPES.index(operation.upper()), comm_size=8 << 20)]
+    keys: dict[str, Any] = {"version": "2.30", "server": "dgx-h100"}
+    machine = machine_of("2xdgx-h100")
+    (row,) = machine.bench(operation, [8 << 20])
+    result = astra_ns3.run(
+        workload=raw.write_traces(tmp_path / "traces", [nodes] * 16),
+        system=parse_system({"collectives": "nccl", "endpoint-delay": 0, "nccl": keys}),
+        network=machine.network,
+        backend="flow",
+        output=tmp_path / "run",
+        record=("timeline",),
+    )
+    assert row.time_us == pytest.approx(result.phases["end_ps"].max() / 1e6)
+
+
 @pytest.mark.parametrize("backend", ["ns3", "flow"])
 @pytest.mark.parametrize("disabled", [0, 1])
 def test_pxn_s_hop_is_a_message_on_nvlink(disabled: int, backend: str, tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
         "all_reduce": CollectiveKind.ALL_REDUCE,
         "all_gather": CollectiveKind.ALL_GATHER,
         "reduce_scatter": CollectiveKind.REDUCE_SCATTER,
+        "broadcast": CollectiveKind.BROADCAST,
+        "reduce": CollectiveKind.REDUCE,
         "alltoall": CollectiveKind.ALL_TO_ALL,
         "sendrecv": CollectiveKind.POINT_TO_POINT,
     }
