@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from astra_ns3.experiments.nccl.machine import Machine
     from astra_ns3.nccl.logs import Log
 
-_TUNED = ("all_reduce", "all_gather", "reduce_scatter")
-_OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
+_TUNED = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+_OPERATIONS = (*_TUNED, "alltoall", "sendrecv")
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})([KMGT])", re.IGNORECASE)
 _LARGEST_SEED = 2**32 - 1

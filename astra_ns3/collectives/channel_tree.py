@@ -2,7 +2,9 @@
 
 Chunks follow each other: while one goes up, another comes down. So each rank has two lanes, one for each way. With
 ``slots`` given, a rank sends a chunk once the receiver has told, by a signal, that it has handled the chunk
-``slots`` before. A star is a tree whose root is the parent of all others.
+``slots`` before. With ``confirms``, a signal tells of the last chunk too. So a rank that ends by sending isn't done
+before all its chunks have been handled. A star is a tree whose root is the parent of all others.
+*Limits*: a kernel of NCCL ends a hop earlier, once its last chunk is in the receiver's slot.
 Source: the tree and NVLS kernels of NCCL 2.30.
 """
 
@@ -29,27 +31,44 @@ _WAYS: Mapping[CollectiveKind, tuple[int, ...]] = {
 
 
 def channel_tree(
-    kind: CollectiveKind, parents: Sequence[int], chunks: int, slots: int | None, together: int = 1
+    kind: CollectiveKind,
+    parents: Sequence[int],
+    chunks: int,
+    slots: int | None,
+    together: int = 1,
+    *,
+    confirms: bool = False,
 ) -> Schedule:
     """An all-reduce, a reduce to the root or a broadcast from it; ``parents``: of each rank, -1 of the root.
 
-    ``together``: how many chunks a signal tells of, at most as many as there are slots. Raises InputError for what
-    memory can't hold.
+    ``together``: how many chunks a signal tells of, at most as many as there are slots. ``confirms``: whether a signal
+    tells of the last chunk too. Raises InputError for what memory can't hold.
     """
-    edges = _Edges(parents, chunks, slots, together=together, is_turning=_WAYS[kind] == (UP, DOWN))
+    is_turning = _WAYS[kind] == (UP, DOWN)
+    edges = _Edges(parents, chunks, slots, together=together, is_turning=is_turning, confirms=confirms)
     name = f"channel tree {kind.name.lower()}"
-    check_messages(name, len(parents), (2 if slots is None else 4) * (len(parents) - 1) * chunks)
+    check_messages(name, len(parents), (2 if slots is None and not confirms else 4) * (len(parents) - 1) * chunks)
     parts = [edges.up(name) if way == UP else edges.down(name) for way in _WAYS[kind]]
-    if slots is not None and chunks > slots:
+    if edges.have_signals:
         parts += [edges.up_signals(name) if way == UP else edges.down_signals(name) for way in _WAYS[kind]]
     return concatenate(parts, name)
 
 
 class _Edges:
-    """The rows of a tree. In its lane chunk k has step 2k + 1, and the signal that lets a rank send it on step 2k."""
+    """The rows of a tree. In its lane chunk k has step 2k + 1, and the signal that lets a rank send it on step 2k.
+
+    The signal of the last chunk has the step behind all others.
+    """
 
     def __init__(
-        self, parents: Sequence[int], chunks: int, slots: int | None, *, together: int, is_turning: bool
+        self,
+        parents: Sequence[int],
+        chunks: int,
+        slots: int | None,
+        *,
+        together: int,
+        is_turning: bool,
+        confirms: bool,
     ) -> None:
         above = np.array(parents, dtype=np.int32)
         self._child: Int32Array = np.flatnonzero(above >= 0).astype(np.int32)[:, None]
@@ -63,8 +82,14 @@ class _Edges:
         self._together = together
         # The last of those chunks that one signal tells of, and the first of those that it lets go.
         ends = max(-(-(chunks - self._slots) // together), 0)
-        self._freed: Int32Array = together * column(ends) + together - 1
-        self._goes: Int32Array = together * column(ends) + self._slots
+        last = column(int(confirms)) + chunks - 1
+        self._freed: Int32Array = np.concatenate([together * column(ends) + together - 1, last])
+        self._goes: Int32Array = np.concatenate([together * column(ends) + self._slots, last + 1])
+
+    @property
+    def have_signals(self) -> bool:
+        """Whether any chunk waits for a signal, or any rank for its end."""
+        return len(self._freed) > 0
 
     @property
     def _told(self) -> Int32Array:
@@ -109,7 +134,7 @@ class _Edges:
         )
 
     def up_signals(self, name: str) -> Schedule:
-        """A parent has added up a chunk: each child may send the one ``slots`` later."""
+        """A parent has added up a chunk: each child may send the one ``slots`` later, or end."""
         return self._rows(
             name,
             self._freed,

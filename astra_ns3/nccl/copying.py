@@ -16,6 +16,7 @@ from astra_ns3.nccl.server import Server
 
 BYTES_PER_US = 1_000
 """Bytes per microsecond in one GB/s (10**9 bytes)."""
+BYTES_PER_MS = 1_000 * BYTES_PER_US
 SWITCHES_INCLUDED_US = 1.5
 """NCCL's latencies between servers include a network of a switch or two; what is simulated is taken off."""
 

@@ -17,7 +17,7 @@ class ChannelCosts:
     """The cost of one channel of a collective library, such as NCCL, for its NPUs, in place of the costs of endpoints.
 
     ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A kernel copies
-    what comes in a lane, one message after the other, at ``..._copy_bytes_per_us`` (0: in no time). It copies a
+    what comes in a lane, one message after the other, at ``..._copy_bytes_per_ms`` (0: in no time). It copies a
     message from the same server as it comes, since the sender's kernel writes where the receiver's reads; one from
     another server once all of it is there, or as it comes too (``copies_as_it_comes``: flags in the data say what is
     there). ``near_ps`` or ``far_ps`` pass after that. A message has
@@ -29,8 +29,8 @@ class ChannelCosts:
     start_ps: int = 0
     near_ps: int = 0
     far_ps: int = 0
-    near_copy_bytes_per_us: int = 0
-    far_copy_bytes_per_us: int = 0
+    near_copy_bytes_per_ms: int = 0
+    far_copy_bytes_per_ms: int = 0
     near_wire_per_mille: int = 1_000
     far_wire_per_mille: int = 1_000
     copies_as_it_comes: bool = False
@@ -43,8 +43,8 @@ class ChannelCosts:
             self.start_ps,
             self.near_ps,
             self.far_ps,
-            self.near_copy_bytes_per_us,
-            self.far_copy_bytes_per_us,
+            self.near_copy_bytes_per_ms,
+            self.far_copy_bytes_per_ms,
             self.near_wire_per_mille,
             self.far_wire_per_mille,
             int(self.copies_as_it_comes),

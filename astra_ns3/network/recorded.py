@@ -328,8 +328,8 @@ CHANNELS = RecordedTable(
         Column("start_ps", "int64", "ps", "from its start on an NPU to the first sends"),
         Column("near_ps", "int64", "ps", "latency of a message from the same server"),
         Column("far_ps", "int64", "ps", "latency of a message from another server"),
-        Column("near_copy_bytes_per_us", "int64", "B/us", "copying of data from the same server; 0: in no time"),
-        Column("far_copy_bytes_per_us", "int64", "B/us", "copying of data from another server; 0: in no time"),
+        Column("near_copy_bytes_per_ms", "int64", "B/ms", "copying of data from the same server; 0: in no time"),
+        Column("far_copy_bytes_per_ms", "int64", "B/ms", "copying of data from another server; 0: in no time"),
         Column("near_wire_per_mille", "int32", "", "bytes on the wire for 1,000 of data, inside a server"),
         Column("far_wire_per_mille", "int32", "", "bytes on the wire for 1,000 of data, between servers"),
         Column(

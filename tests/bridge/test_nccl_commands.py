@@ -12,7 +12,7 @@ from support.command import run_command
 
 from astra_ns3.cli.nccl import nccl_group
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.nccl.bench import BenchRow
+from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
 from astra_ns3.experiments.nccl.comparison import RATIOS
 from astra_ns3.experiments.nccl.machine import machine_of
 from astra_ns3.experiments.nccl.what_if import what_if
@@ -71,7 +71,9 @@ def log_of(folder: Path, rows: Mapping[int, float], ranks: int = 2, name: str = 
     return str(path)
 
 
-@pytest.mark.parametrize(("operation", "messages"), [("all_reduce", 2), ("all_gather", 1), ("sendrecv", 1)])
+@pytest.mark.parametrize(
+    ("operation", "messages"), [("all_reduce", 2), ("all_gather", 1), ("broadcast", 1), ("reduce", 1), ("sendrecv", 1)]
+)
 def test_the_overhead_is_added_once_for_each_message_one_after_the_other(operation: str, messages: int) -> None:
     words = (operation, *TWO, *RING_LL[:2])
     sizes = "32", "32"  # 16 bytes of each rank
@@ -146,6 +148,21 @@ def test_an_overhead_of_one_protocol_leaves_those_of_a_fit(tmp_path: Path) -> No
     assert machine_of("2xhgx-h100", changes=("host-overhead=5",), fit=fit).table.overhead_us("Simple") == 5
     with pytest.raises(InputError, match=r"found 'host-overhead\.LL=3' beside host-overhead 5, expected one"):
         machine_of("2xhgx-h100", changes=("host-overhead=5", "host-overhead.LL=3"))
+
+
+@pytest.mark.parametrize("operation", ["broadcast", "reduce"])
+def test_broadcasts_and_reduces_are_compared_fitted_and_played_by_each_protocol(operation: str, tmp_path: Path) -> None:
+    made = machine_of("2xhgx-h100", 1, None, "2.26", ("host-overhead=20",))
+    times = {row.size_bytes: row.time_us for row in made.bench(operation, [8, 64, 512, 64 * MIB])}
+    log = log_of(tmp_path, times, name=operation)
+    fitted = printed("fit", log, *TWO)
+    assert fitted["host_overhead_us"]["LL"]["value"] == pytest.approx(20, abs=0.1)
+    compared = printed("compare", log, *TWO, "--set", "host-overhead=20")
+    assert [row["ratio"] for row in compared["rows"]] == pytest.approx([1] * 4, abs=0.001)
+    assert all(row["formulas_us"] > 0 for row in compared["rows"])
+    (row,) = printed(operation, *TWO, "-b", "8", "-e", "8", "--what-if")
+    names = {(other["algorithm"], other["protocol"]) for other in (row, *row["others"])}
+    assert names == {("Ring", protocol) for protocol in ("LL", "LL128", "Simple")}
 
 
 def test_one_server_tells_no_overhead(tmp_path: Path) -> None:
@@ -269,8 +286,8 @@ def test_what_does_not_fit_the_log_is_refused(tmp_path: Path) -> None:
     assert "expected once, or once for each of 1 logs" in refused("fit", log, "--servers", "2xp5", "--servers", "4xp5")
     both = refused("fit", log, log, "--servers", "2xp5", "--servers", "2xhgx-h100")
     assert "found hgx-h100, p5, expected one kind of server" in both
-    broadcast = log_of(tmp_path, {8: 10.0}, name="broadcast")
-    assert "found broadcast, expected a log of all_reduce" in refused("compare", broadcast, *TWO)
+    gather = log_of(tmp_path, {8: 10.0}, name="gather")
+    assert "found gather, expected a log of all_reduce" in refused("compare", gather, *TWO)
 
 
 def test_a_fit_of_another_server_or_no_fit_is_refused(tmp_path: Path) -> None:
@@ -295,7 +312,8 @@ def test_only_collectives_that_the_tuner_chooses_for_have_what_if() -> None:
     having = {
         name for name, command in nccl_group.commands.items() if "what_if" in {each.name for each in command.params}
     }
-    assert having == {"all_reduce", "all_gather", "reduce_scatter"}
+    assert having == {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"}
+    assert nccl_group.commands.keys() == OPERATIONS.keys() | {"compare", "fit"}
     with pytest.raises(InputError, match="--what-if: NCCL makes alltoall of messages"):
         what_if(machine_of("2xhgx-h100", 1), "alltoall", [])
 

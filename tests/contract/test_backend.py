@@ -12,6 +12,7 @@ from support.lengths import some_slow
 from support.star_network import Listener, Row, by_hand, deadlock, incast, launch_all, one_message
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
+from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -113,15 +114,16 @@ def test_a_rank_that_only_sends_is_done_without_waiting_for_arrival(subject: Sub
 def test_no_rank_of_a_broadcast_or_a_reduce_is_done_before_its_messages_have_come(
     subject: Subject, least_ps: Bound, kind: CollectiveKind
 ) -> None:
-    for name in (name for able, name in pairs() if able is kind):
-        schedule = lookup(kind, name, 4)
+    ours = [lookup(kind, name, 4) for able, name in pairs() if able is kind]
+    of_nccl = [channel_tree(kind, (-1, 0, 1, 2), chunks, 2, confirms=True) for chunks in (1, 2, 5)]
+    for schedule in ours + of_nccl:
         network = subject.create(4)
         launch_all(network, schedule, BYTES)
         listener = run(network)
         sizes = schedule.message_bytes(BYTES)
         for rank in range(4):
             sent = sizes[(schedule.sender == rank) & (schedule.block_count > 0)]
-            assert listener.done_ps(rank) >= least_ps(int(sent.max(initial=0))), name
+            assert listener.done_ps(rank) >= least_ps(int(sent.max(initial=0))), schedule.name
         network.close()
 
 

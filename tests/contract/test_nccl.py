@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pytest
 from oracles.causal_chain import CausalChain
+from support.graphs import chakra_bytes as raw
 from support.lengths import some_slow
 from support.many_networks import DLRM
 
@@ -37,7 +38,9 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.what_ifs import FASTER_LINES
 from astra_ns3.system.file import parse_system
+from astra_ns3.system.nccl.parts import of_name
 from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 
 BACKENDS = ("ns3", "flow", "analytical", "analytical-queues")
@@ -436,6 +439,55 @@ def test_faster_lines_promise_nothing_where_kernels_bind(record: tuple[str, ...]
 @pytest.mark.parametrize("kind", ["ALLGATHER", "REDUCESCATTER", "ALLTOALL"])
 def test_the_chain_leads_through_other_collectives(kind: str, tmp_path: Path) -> None:
     follow(explained_run(tmp_path / "run", DATA.replace("ALLREDUCE", kind)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("channels", ["each", "merged"])
+@pytest.mark.parametrize("kind", ["BROADCAST", "REDUCE"])
+def test_what_follows_a_broadcast_or_a_reduce_begins_once_its_data_have_been_copied(
+    kind: str, channels: str, backend: str, tmp_path: Path
+) -> None:
+    """A channel of Simple copies 20 GB/s. The chain of causes leads through the signal that ends a rank's part."""
+    size = 8 << 20
+    nodes = [
+        raw.node(1, raw.COLLECTIVE, comm_type=COLLECTIVE_TYPES.index(kind), comm_size=size, is_cpu_op=False),
+        raw.node(2, raw.COMPUTE, (1,), duration_us=1_000, is_cpu_op=False),
+    ]
+    own, traces = system(channels=channels, NCCL_PROTO="Simple"), raw.write_traces(tmp_path / "traces", [nodes] * 8)
+    tenants = [Tenant("one", None, traces, own)]
+    foreseen = astra_ns3.forecast_scenario(network=network("nodes"), tenants=tenants, backend=backend)
+    result = astra_ns3.run(
+        workload=traces,
+        system=own,
+        network=network("nodes"),
+        backend=backend,
+        output=tmp_path / "run",
+        record=("timeline", "flows"),
+    )
+    algorithm, protocol, count = of_name(result.collectives["algorithm"][0])
+    assert (algorithm, protocol) == ("Ring", "Simple")
+    ends_ps = result.phases.groupby("npu")["end_ps"].max()
+    assert len(ends_ps) == 8
+    assert ends_ps.min() >= size * 1_000_000 // (count * 20_000)
+    assert result.metadata["statistics"]["messages"] == foreseen.messages
+    assert follow(result)[SIGNAL, "Simple"] > 0
+
+
+@pytest.mark.parametrize("operation", ["broadcast", "reduce"])
+def test_a_measured_broadcast_or_reduce_ends_with_its_last_gpu(operation: str, tmp_path: Path) -> None:
+    nodes = [raw.node(1, raw.COLLECTIVE, comm_type=COLLECTIVE_TYPES.index(operation.upper()), comm_size=8 << 20)]
+    keys: dict[str, Any] = {"version": "2.30", "server": "dgx-h100"}
+    machine = machine_of("2xdgx-h100")
+    (row,) = machine.bench(operation, [8 << 20])
+    result = astra_ns3.run(
+        workload=raw.write_traces(tmp_path / "traces", [nodes] * 16),
+        system=parse_system({"collectives": "nccl", "endpoint-delay": 0, "nccl": keys}),
+        network=machine.network,
+        backend="flow",
+        output=tmp_path / "run",
+        record=("timeline",),
+    )
+    assert row.time_us == pytest.approx(result.phases["end_ps"].max() / 1e6)
 
 
 @pytest.mark.parametrize("backend", ["ns3", "flow"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.command import run_command
+from support.graphs import chakra_bytes as raw
 
 import astra_ns3
 from astra_ns3 import Tenant
@@ -26,6 +27,7 @@ from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES
 
 LINK, SWITCH = {"rate": "400Gbps", "delay": "500ns"}, {"buffer": "64MiB", "pfc": {}}
 RIGHT, WRONG = 6_000_000, 2_000_000
@@ -112,6 +114,16 @@ def test_other_tuned_collectives_take_alone_what_they_took(kind: str, tmp_path: 
     (one,) = played(result)
     assert one.found is not None
     assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["BROADCAST", "REDUCE"])
+def test_broadcasts_and_reduces_take_alone_what_they_took(kind: str, tmp_path: Path) -> None:
+    nodes = [raw.node(1, raw.COLLECTIVE, comm_type=COLLECTIVE_TYPES.index(kind), comm_size=RIGHT, is_cpu_op=False)]
+    result = run_of(tmp_path, raw.write_traces(tmp_path / "traces", [nodes] * 8))
+    (one,) = played(result)
+    assert one.found is not None
+    assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
+    assert len(one.found.others) == 2
 
 
 def test_those_that_take_most_of_the_chain_are_played_alike_ones_once(tmp_path: Path) -> None:

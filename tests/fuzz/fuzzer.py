@@ -198,7 +198,8 @@ def _nccl_words(draw: random.Random) -> list[str]:
     if draw.random() < 0.5:
         words = ["nccl", draw.choice(("compare", "fit")), draw.choice([*LOGS]), "--servers", servers]
     else:
-        operation = draw.choice(("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv"))
+        tuned = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+        operation = draw.choice((*tuned, "alltoall", "sendrecv"))
         words = ["nccl", operation, "--servers", servers, "-b", draw.choice(("1", "64K", "-1", "x")), "-e", "64K"]
     words += ["--gpus", draw.choice(("1", "2", "9"))] if draw.random() < 0.3 else []
     words += ["-n", draw.choice(list(NETWORKS))] if draw.random() < 0.2 and "fit" not in words else []

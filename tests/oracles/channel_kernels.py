@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PER_MILLE = 1000
-PS_PER_US = 1_000_000
+PS_PER_MS = 1_000_000_000
 
 
 @dataclass
@@ -87,8 +87,8 @@ class ChannelKernels:
             return 0
         cost = self.costs[message.collective, message.chunk]
         place = "near" if self.near(message.source, message.destination) else "far"
-        rate = cost[f"{place}_copy_bytes_per_us"]
-        return self._data_bytes(cost, cost[f"{place}_wire_per_mille"], message) * PS_PER_US // rate if rate else 0
+        rate = cost[f"{place}_copy_bytes_per_ms"]
+        return self._data_bytes(cost, cost[f"{place}_wire_per_mille"], message) * PS_PER_MS // rate if rate else 0
 
     def _data_bytes(self, cost: Mapping[str, int], per_mille: int, message: Any) -> int:
         _, first, count = self._row(cost, message)

@@ -38,8 +38,8 @@ NPUS = 4
 MESSAGE, PS_PER_BYTE = 10_000, 80  # 100 Gb/s
 HEADER_SHARE = 0.1
 """Of packets, at most: RoCE's headers and gaps beside 1,000 bytes of data."""
-START_PS, FAR_PS, NEAR_PS, COPY_BYTES_PER_US = 3_000_000, 2_000_000, 700_000, 1_000
-COPY_PS = MESSAGE * 1_000_000 // COPY_BYTES_PER_US
+START_PS, FAR_PS, NEAR_PS, COPY_BYTES_PER_MS = 3_000_000, 2_000_000, 700_000, 1_000_000
+COPY_PS = MESSAGE * 1_000_000_000 // COPY_BYTES_PER_MS
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Played:
         return max(self.done_ps.values())
 
 
-def costs(servers: Sequence[int], *, copy_bytes_per_us: int = COPY_BYTES_PER_US, **more: Any) -> ChannelCosts:
+def costs(servers: Sequence[int], *, copy_bytes_per_ms: int = COPY_BYTES_PER_MS, **more: Any) -> ChannelCosts:
     usual = ChannelCosts(
         tuple(servers),
         START_PS,
         near_ps=NEAR_PS,
         far_ps=FAR_PS,
-        near_copy_bytes_per_us=copy_bytes_per_us,
-        far_copy_bytes_per_us=copy_bytes_per_us,
+        near_copy_bytes_per_ms=copy_bytes_per_ms,
+        far_copy_bytes_per_ms=copy_bytes_per_ms,
     )
     return replace(usual, **more)
 
@@ -245,7 +245,7 @@ def test_channels_are_played_alike_on_two_cores(cores: int, tmp_path: Path) -> N
         )
     ):
         channels = [
-            costs((0, 0, 0, 0, 1, 1, 1, 1), copy_bytes_per_us=20_000, channel=each, near_wire_per_mille=400)
+            costs((0, 0, 0, 0, 1, 1, 1, 1), copy_bytes_per_ms=20_000_000, channel=each, near_wire_per_mille=400)
             for each in range(2)
         ]
         tables = []

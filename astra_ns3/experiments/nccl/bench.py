@@ -48,12 +48,15 @@ OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
         "all_reduce": CollectiveKind.ALL_REDUCE,
         "all_gather": CollectiveKind.ALL_GATHER,
         "reduce_scatter": CollectiveKind.REDUCE_SCATTER,
+        "broadcast": CollectiveKind.BROADCAST,
+        "reduce": CollectiveKind.REDUCE,
         "alltoall": CollectiveKind.ALL_TO_ALL,
         "sendrecv": CollectiveKind.POINT_TO_POINT,
     }
 )
 """nccl-tests' operations by their names."""
 _BITS_PER_US = 8e6  # of a byte in a us
+_US_PER_MS = 1_000
 _BINDS = 0.1
 """A resource that alone needs at least this share of the time is named. If no resource does, latency binds."""
 _TAKEN = 0.5
@@ -407,7 +410,7 @@ def _copying_us(phase: Phase) -> float:
     first = np.flatnonzero(np.diff(step[order], prepend=-1))
     largest = np.maximum.reduceat(sizes[order], first) if len(first) else sizes
     busiest = np.bincount(player[order][first], weights=largest).max(initial=0.0) if len(first) else 0.0
-    rate = channel.costs.near_copy_bytes_per_us
+    rate = channel.costs.near_copy_bytes_per_ms
     if phase.kind is CollectiveKind.POINT_TO_POINT:  # each sends to the next one, some to another server
-        rate = min(rate, channel.costs.far_copy_bytes_per_us)
-    return float(busiest) / max(rate, 1)
+        rate = min(rate, channel.costs.far_copy_bytes_per_ms)
+    return _US_PER_MS * float(busiest) / max(rate, 1)

@@ -25,6 +25,7 @@ from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow, Case, bench, 
 from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.experiments.nccl.what_if import WhatIf, choice_document, choice_name, doubts
 from astra_ns3.frozen import dataclass, replace
+from astra_ns3.nccl.constants import FUNCTIONS
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, table_of
@@ -41,9 +42,7 @@ MOST_MESSAGES = 5_000_000
 """A collective's choices have so many messages together; 100,000 take a second or two."""
 HINT = "whether NCCL chose well: --choices plays the collectives of the chain by its other algorithms and protocols"
 _BY_NCCL = "nccl "
-_TUNED: Mapping[CollectiveKind, str] = {
-    OPERATIONS[name]: name for name in ("all_reduce", "all_gather", "reduce_scatter")
-}
+_TUNED: Mapping[CollectiveKind, str] = {kind: name for name, kind in OPERATIONS.items() if kind in FUNCTIONS}
 Groups = tuple[tuple[int, ...], ...]
 Pair = tuple[str, str]
 """Algorithm and protocol."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.comparing import ComparedRow, Comparison, Errors, compare, errors_of
+from astra_ns3.nccl.constants import FUNCTIONS
 from astra_ns3.nccl.logs import Log
 from astra_ns3.nccl.tuning import believed_us
 
 RATIOS = (0.8, 1.25)
 """Ours over measured; outside, the two part."""
-_KINDS = (CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
 _HEAD = (
     "#       size   measured       ours  ratio    NCCL's  algorithm    protocol  channels  what binds",
     "#        (B)       (us)       (us)        formulas  (us: what NCCL itself believes)",
@@ -75,7 +74,7 @@ def compare_with(log: Log, machine: Machine, seed: int = 1) -> LogComparison:
 
 def _baseline(log: Log, machine: Machine) -> tuple[ComparedRow, ...] | None:
     kind = OPERATIONS[log.collective]
-    if kind not in _KINDS:
+    if kind not in FUNCTIONS:
         return None
     who = machine.communicator
     return tuple(

@@ -16,9 +16,10 @@ from astra_ns3.network.instance import unpack_instance
 from astra_ns3.report.explanation.parts import BUSY, COPYING, LATENCY, MESSAGE, SIGNAL, Segment
 from astra_ns3.report.records import COLLECTIVES, Batch, table_of
 from astra_ns3.report.tables import Numbers, Records
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_MS, PS_PER_US
 
 _PER_MILLE = 1_000
+_US_PER_MS = PS_PER_MS // PS_PER_US
 _BY_NCCL = "nccl "
 _COSTS = (
     "lanes",
@@ -27,8 +28,8 @@ _COSTS = (
     "start_ps",
     "near_ps",
     "far_ps",
-    "near_copy_bytes_per_us",
-    "far_copy_bytes_per_us",
+    "near_copy_bytes_per_ms",
+    "far_copy_bytes_per_ms",
     "near_wire_per_mille",
     "far_wire_per_mille",
     "copies_as_it_comes",
@@ -143,10 +144,10 @@ class Channels:
         in_switch = npu >= npus
         shared = self._servers[np.minimum(sources, npus - 1)] == self._servers[min(npu, npus - 1)]
         near = np.where(sources < npus, shared, ~np.isin(sources, self._between)) | in_switch
-        rates = np.where(near, costs["near_copy_bytes_per_us"], costs["far_copy_bytes_per_us"]) * (not in_switch)
+        rates = np.where(near, costs["near_copy_bytes_per_ms"], costs["far_copy_bytes_per_ms"]) * (not in_switch)
         per_mille = np.where(near, costs["near_wire_per_mille"], costs["far_wire_per_mille"])
         data = _data_bytes(costs, rows["first_block"][kept], rows["block_count"][kept], wire, per_mille)
-        copies = np.where(rates > 0, data * PS_PER_US // np.maximum(rates, 1), 0)
+        copies = np.where(rates > 0, _copying_ps(data, np.maximum(rates, 1)), 0)
         columns = (
             received,
             sources,
@@ -173,6 +174,13 @@ def _between_servers(messages: Batch, servers: Numbers) -> Numbers:
     pairs = np.unique(np.stack([switches[of_npu], servers[sources[of_npu]]], axis=1), axis=0)
     found, counts = np.unique(pairs[:, 0], return_counts=True)
     return np.union1d(found[counts > 1], switches[~of_npu])
+
+
+def _copying_ps(data: Numbers, bytes_per_ms: Numbers) -> Numbers:
+    """Return how long copies take, as the network rounds it; in two steps, which hold for 9 TB."""
+    whole, left = np.divmod(data * PS_PER_US, bytes_per_ms)
+    copying: Numbers = whole * _US_PER_MS + left * _US_PER_MS // bytes_per_ms
+    return copying
 
 
 def _data_bytes(costs: Mapping[str, int], first: Numbers, count: Numbers, wire: Numbers, per_mille: Numbers) -> Numbers:

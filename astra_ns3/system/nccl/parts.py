@@ -5,7 +5,7 @@ from __future__ import annotations
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.copying import (
-    BYTES_PER_US,
+    BYTES_PER_MS,
     Work,
 )
 from astra_ns3.network.channel import ChannelCosts
@@ -52,8 +52,8 @@ def costs_of(config: NcclConfig, part: Part, work: Work, protocol: str) -> Chann
         start_ps=round(work.start_us * PS_PER_US),
         near_ps=round(work.near_us * PS_PER_US),
         far_ps=round((work.far_us + overhead_us) * PS_PER_US),
-        near_copy_bytes_per_us=round(work.near_gbytes_per_s * BYTES_PER_US * part.channels),
-        far_copy_bytes_per_us=round(work.far_gbytes_per_s * BYTES_PER_US * part.channels),
+        near_copy_bytes_per_ms=round(work.near_gbytes_per_s * BYTES_PER_MS * part.channels),
+        far_copy_bytes_per_ms=round(work.far_gbytes_per_s * BYTES_PER_MS * part.channels),
         near_wire_per_mille=round(work.near_wire * _PER_MILLE),
         far_wire_per_mille=round(work.far_wire / config.nic_efficiency * _PER_MILLE),
         copies_as_it_comes=work.has_flags,

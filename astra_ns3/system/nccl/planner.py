@@ -277,9 +277,10 @@ class _GroupPlan:
         name = named(choice.algorithm, choice.protocol, choice.channels)
         joined = Joined(())
         if part.parents:
+            is_rooted = kind in ROOTED
             kind = _OF_STARS.get(kind, kind)  # a star gathers or scatters the part of its root
             joined = self._joined(part, choice)
-            schedule = self._tree(kind, joined, part, choice)
+            schedule = self._tree(kind, joined, part, choice, confirms=is_rooted)
         elif choice.algorithm == "PAT":
             schedule = self._pat(kind, part, choice)
         else:
@@ -301,8 +302,8 @@ class _GroupPlan:
             return switches.over_both(part.parents, part.gpu, part.head)
         return switches.over_servers(part.parents, part.gpu) if choice.algorithm in _COLLNET else Joined(part.parents)
 
-    def _tree(self, kind: CollectiveKind, joined: Joined, part: Part, choice: Choice) -> Schedule:
-        """The schedule of a part over a tree, whose switches are its last players."""
+    def _tree(self, kind: CollectiveKind, joined: Joined, part: Part, choice: Choice, *, confirms: bool) -> Schedule:
+        """The schedule of a part over a tree, whose switches are its last players; ``confirms``: the last chunk too."""
         ranks, chunks = len(self._group), self._chunks(part, choice)
         if choice.algorithm == "NVLS" and self._communicator.servers == 1:
             pieces = self._pieces(part, choice)
@@ -310,7 +311,8 @@ class _GroupPlan:
         found = joined if part.root is None else joined.hung_from(part.root)
         room = choice.slots if found.buffer_bytes is None else found.buffer_bytes // choice.chunk_bytes
         slots = max(min(choice.slots, room), 1)
-        schedule = channel_tree(kind, found.parents, chunks, slots, min(self._together(chunks), slots))
+        together = min(self._together(chunks), slots)
+        schedule = channel_tree(kind, found.parents, chunks, slots, together, confirms=confirms)
         return replace(schedule, helpers=len(found.parents) - ranks)
 
     def _pieces(self, part: Part, choice: Choice) -> int:

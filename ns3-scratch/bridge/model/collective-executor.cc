@@ -289,8 +289,8 @@ CollectiveExecutor::RegisterChannel(const uint32_t* npus,
     channel->startPs = static_cast<int64_t>(costs[0]);
     channel->nearPs = static_cast<int64_t>(costs[1]);
     channel->farPs = static_cast<int64_t>(costs[2]);
-    channel->nearCopyBytesPerUs = costs[3];
-    channel->farCopyBytesPerUs = costs[4];
+    channel->nearCopyBytesPerMs = costs[3];
+    channel->farCopyBytesPerMs = costs[4];
     channel->nearWirePerMille = static_cast<uint32_t>(costs[5]);
     channel->farWirePerMille = static_cast<uint32_t>(costs[6]);
     channel->copiesAsItComes = costs[7] != 0;

@@ -21,7 +21,7 @@ namespace
 constexpr std::size_t FEW_MEMBERS = 8;           // of a group that is searched through
 constexpr int64_t REDUCTION_MEMORY_ACCESSES = 3; // two reads and a write
 constexpr uint64_t PER_MILLE = 1'000;
-constexpr uint64_t PS_PER_US = 1'000'000;
+constexpr uint64_t PS_PER_MS = 1'000'000'000;
 } // namespace
 
 uint64_t
@@ -257,12 +257,12 @@ CollectiveApplication::ChannelDelayPs(Phase& phase,
     }
     const ChannelCosts& channel = *phase.group->channel;
     const bool isNear = channel.IsNear(reception.sender, phase.rank);
-    const uint64_t copied = isNear ? channel.nearCopyBytesPerUs : channel.farCopyBytesPerUs;
+    const uint64_t copied = isNear ? channel.nearCopyBytesPerMs : channel.farCopyBytesPerMs;
     int64_t copyPs = 0;
     if (copied > 0)
     {
         const uint64_t bytes = phase.schedule->RowBytes(arrived.row, phase.bytes);
-        copyPs = static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_US / copied);
+        copyPs = static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_MS / copied);
     }
     Lane& lane = phase.GetLane(reception.lane);
     const bool isWhole = !isNear && !channel.copiesAsItComes;

@@ -31,8 +31,8 @@ struct ChannelCosts
     int64_t startPs{0};             //!< before the first sends
     int64_t nearPs{0};              //!< latency of a message from the same server
     int64_t farPs{0};               //!< latency of a message from another one
-    uint64_t nearCopyBytesPerUs{0}; //!< data from the same server that is copied; 0: in no time
-    uint64_t farCopyBytesPerUs{0};  //!< the same of data from another server
+    uint64_t nearCopyBytesPerMs{0}; //!< data from the same server that is copied; 0: in no time
+    uint64_t farCopyBytesPerMs{0};  //!< the same of data from another server
     uint32_t nearWirePerMille{0};   //!< bytes on the wire for 1,000 of data, inside a server
     uint32_t farWirePerMille{0};    //!< the same between servers
     bool copiesAsItComes{false};    //!< whether flags say what of a message from afar is there

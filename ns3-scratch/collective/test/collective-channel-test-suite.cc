@@ -24,7 +24,7 @@ constexpr int64_t START_PS = 7'000;
 constexpr int64_t NEAR_PS = 300;
 constexpr int64_t FAR_PS = 90'000;
 constexpr int64_t US = 1'000'000;
-constexpr uint64_t BYTES_PER_US = 1'000;
+constexpr uint64_t BYTES_PER_MS = 1'000'000;
 
 /// \return costs of a channel. \param servers of its ranks
 ChannelCosts
@@ -34,8 +34,8 @@ Costs(std::vector<uint32_t> servers)
     costs.startPs = START_PS;
     costs.nearPs = NEAR_PS;
     costs.farPs = FAR_PS;
-    costs.nearCopyBytesPerUs = BYTES_PER_US;
-    costs.farCopyBytesPerUs = BYTES_PER_US;
+    costs.nearCopyBytesPerMs = BYTES_PER_MS;
+    costs.farCopyBytesPerMs = BYTES_PER_MS;
     costs.nearWirePerMille = 1'000;
     costs.farWirePerMille = 1'000;
     costs.servers = std::move(servers);
@@ -193,8 +193,8 @@ class CopyingBeginsWhenSentOrArrived : public TestCase
                               START_PS + LATENCY_PS + US / 1'000 + FAR_PS,
                               "one byte");
         ChannelCosts atOnce = Costs({4, 5});
-        atOnce.nearCopyBytesPerUs = 0;
-        atOnce.farCopyBytesPerUs = 0;
+        atOnce.nearCopyBytesPerMs = 0;
+        atOnce.farCopyBytesPerMs = 0;
         ChannelNpus network(atOnce);
         network.LaunchAll(MakeSchedule(2, 1, 1, one), 3'000);
         Simulator::Run();

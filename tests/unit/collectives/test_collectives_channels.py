@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.carried_parts import exchanged
-from oracles.lane_play import most_under_way
+from oracles.lane_play import happenings, most_under_way
 from support.any_schedule import changed, rows_of, without
 
 from astra_ns3.collectives.channel_exchange import (
@@ -209,6 +209,41 @@ def test_a_signal_of_a_tree_tells_of_several_chunks(kind: CollectiveKind, togeth
     prove(schedule, kind)
     ways = 2 if kind is ALL_REDUCE else 1
     assert int((schedule.block_count == 0).sum()) == ways * 3 * -(-max(chunks - 4, 0) // together)
+
+
+@pytest.mark.parametrize("kind", [CollectiveKind.REDUCE, CollectiveKind.BROADCAST], ids=str)
+@settings(max_examples=30, deadline=None)
+@given(
+    parents=trees(),
+    chunks=st.integers(1, 9),
+    slots=st.none() | st.integers(1, 4),
+    together=st.integers(1, 4),
+    seed=st.integers(0, 1000),
+    lazy=st.booleans(),
+)
+def test_a_confirmed_tree_ends_on_each_rank_after_its_chunks_have_been_handled(
+    kind: CollectiveKind,
+    parents: tuple[int, ...],
+    chunks: int,
+    slots: int | None,
+    together: int,
+    seed: int,
+    *,
+    lazy: bool,
+) -> None:
+    together = min(together, slots or 1)
+    plain = channel_tree(kind, parents, chunks, slots, together)
+    schedule = channel_tree(kind, parents, chunks, slots, together, confirms=True)
+    prove(schedule, kind)
+    assert schedule.messages == plain.messages + len(parents) - 1  # one signal more on each edge
+    last_sent: dict[int, int] = {}
+    last_heard: dict[int, int] = {}
+    for time, each in enumerate(happenings(schedule, seed, lazy=lazy)):
+        if not each.is_sent:
+            last_heard[int(schedule.receiver[each.row])] = time
+            if schedule.block_count[each.row]:
+                last_sent[int(schedule.sender[each.row])] = time
+    assert all(last_heard[rank] > time for rank, time in last_sent.items())
 
 
 def test_chunks_that_one_signal_lets_go_leave_together() -> None:

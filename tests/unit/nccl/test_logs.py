@@ -57,6 +57,16 @@ def test_a_new_log_names_its_collective_ranks_and_version(tmp_path: Path) -> Non
     assert log.warnings == ()
 
 
+@pytest.mark.parametrize(("collective", "redop"), [("broadcast", "none"), ("reduce", "sum")])
+def test_a_log_of_a_collective_with_a_root_names_it_and_has_its_times(
+    tmp_path: Path, collective: str, redop: str
+) -> None:
+    """nccl-tests' column ``root`` has the root's rank; the bus bandwidth is the algorithm bandwidth."""
+    text = NEW.replace("all_reduce_perf", f"{collective}_perf").replace("     sum      -1", f"{redop:>8}       0")
+    log = read_log(written(tmp_path, text))
+    assert (log.collective, log.rows, log.warnings) == (collective, ROWS, ())
+
+
 @pytest.mark.parametrize("tag", ["0: ", "[1,0]<stdout>:"])
 def test_marks_of_srun_and_mpirun_before_each_line_are_passed_over(tmp_path: Path, tag: str) -> None:
     log = read_log(written(tmp_path, "".join(tag + line + "\n" for line in NEW.splitlines())))
@@ -205,7 +215,10 @@ def test_files_that_are_absent_or_no_text_are_refused_in_one_line(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("collective", "factor"),
-    [("all_reduce", 1.75), ("all_gather", 0.875), ("reduce_scatter", 0.875), ("alltoall", 0.875), ("sendrecv", 1)],
+    [
+        *(("all_reduce", 1.75), ("all_gather", 0.875), ("reduce_scatter", 0.875), ("alltoall", 0.875)),
+        *(("broadcast", 1), ("reduce", 1), ("sendrecv", 1)),
+    ],
 )
 def test_bus_factors_of_eight_ranks(collective: str, factor: float) -> None:
     assert bus_factor(collective, 8) == factor

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import MOST_CHANNELS, SystemConfig
 from astra_ns3.errors import InputError
@@ -20,11 +21,13 @@ from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_serve
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import replace
+from astra_ns3.nccl.copying import work_of_pat
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.scenario.scenario import Tenancy, tenancy_of
 from astra_ns3.system.channels import groups_of
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
+from astra_ns3.system.nccl.parts import Part, costs_of
 from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.system.phases import Phase
 
@@ -148,6 +151,21 @@ def test_channels_are_played_by_all_and_carry_all_together(
     assert abs(carried - sent_in_all(kind, *sizes, bytes)) <= messages
 
 
+@pytest.mark.parametrize("channels", ["each", "merged"])
+@pytest.mark.parametrize("reducing", [False, True])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
+def test_few_bytes_need_no_signals_but_those_by_which_a_broadcast_or_a_reduce_ends(
+    kind: CollectiveKind, reducing: bool, channels: str
+) -> None:
+    """Slots hold all of 64 bytes. In the chain of 4 ranks, each but the last one is told."""
+    of = servers_network(1, 4, **({"scale_up": REDUCING} if reducing else {}))
+    table: dict[str, Any] = {"NCCL_ALGO": "NVLS"} if reducing and kind in KINDS[:3] else {}
+    expected = 3 if kind in (CollectiveKind.BROADCAST, CollectiveKind.REDUCE) else 0
+    for phase in phases_of(of, kind, 64, channels=channels, **table):
+        assert phase.schedule is not None
+        assert np.count_nonzero(phase.schedule.block_count == 0) == expected
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
 def test_merged_channels_are_as_fast_together_as_each_by_itself(kind: CollectiveKind) -> None:
     network, bytes = servers_network(1, 8), 1 << 24
@@ -155,7 +173,7 @@ def test_merged_channels_are_as_fast_together_as_each_by_itself(kind: Collective
         phases_of(network, kind, bytes, channels=which, NCCL_ALGO="Ring,Tree") for which in ("each", "merged")
     )
     assert len(merged) <= len(each)
-    rates = [sum(phase.channel.costs.near_copy_bytes_per_us for phase in of if phase.channel) for of in (each, merged)]
+    rates = [sum(phase.channel.costs.near_copy_bytes_per_ms for phase in of if phase.channel) for of in (each, merged)]
     assert rates[0] == pytest.approx(rates[1], rel=1e-4)
     assert sum(phase.channel.channels for phase in merged if phase.channel) == len(each)
 
@@ -282,19 +300,39 @@ def test_chunks_of_nvls_are_as_large_as_nccl_plays_them() -> None:
         assert phase.channel is not None
         costs = phase.channel.costs
         assert phase.channel.channels == 16
-        chunk_us = 16 * (32 << 10) / costs.near_copy_bytes_per_us
+        chunk_us = 1e3 * 16 * (32 << 10) / costs.near_copy_bytes_per_ms
         assert chunk_us == pytest.approx(4 + 4 * 2**20 / 293e3, rel=1e-4)
         assert costs.near_ps == pytest.approx(chunk_us / 2 * (2 - 1 / 32) * 1e6, rel=1e-4)
 
 
-@pytest.mark.parametrize(("npus", "rate"), [(1, 12.42e3), (8, 15.2e3)])
+@pytest.mark.parametrize("bytes", [1, 2, 4, 7, 16, 32, 1024])
+def test_a_kernel_s_step_takes_its_time_however_few_bytes_follow_it(bytes: int) -> None:
+    """A step is a part of the rate at which pieces are copied: a piece of one byte has a rate of 0.36 bytes in a us."""
+    work = work_of_pat(server_named("dgx-h100"), bytes)
+    costs = costs_of(NcclConfig(), Part(0, 1, bytes, (0, 1)), work, "Simple")
+    for rate in (costs.near_copy_bytes_per_ms, costs.far_copy_bytes_per_ms):
+        assert 1e3 * bytes / rate == pytest.approx(2.8 + bytes * 1.5 / 20e3, rel=0.002)
+
+
+@pytest.mark.parametrize("bytes", [8, 16, 28, 64, 512])
+def test_a_chunk_of_nvls_takes_a_step_at_least(bytes: int) -> None:
+    for phase in phases_of(
+        servers_network(1, 8, scale_up=REDUCING), CollectiveKind.ALL_REDUCE, bytes, NCCL_ALGO="NVLS"
+    ):
+        assert phase.channel is not None
+        assert phase.schedule is not None
+        pieces = phase.bytes * phase.schedule.block_count / phase.schedule.blocks
+        assert 4.0 <= 1e3 * max(pieces.max(), 1) / phase.channel.costs.near_copy_bytes_per_ms < 5.2
+
+
+@pytest.mark.parametrize(("npus", "rate"), [(1, 12.42e6), (8, 15.2e6)])
 def test_a_kernel_that_only_sends_or_receives_copies_more(npus: int, rate: float) -> None:
     """With one GPU a server each receives from another server what it sends to the next; with 8 none does both."""
     network = servers_network(10, npus)
     planner = planner_of(system_on(network, version="2.29"), *network.dimensions)
     for phase in planner.shift(64 << 20, tuple(range(len(network.dimensions)))):
         assert phase.channel is not None
-        assert phase.channel.costs.far_copy_bytes_per_us == pytest.approx(rate, rel=0.005)
+        assert phase.channel.costs.far_copy_bytes_per_ms == pytest.approx(rate, rel=0.005)
 
 
 @pytest.mark.parametrize(
