@@ -4,7 +4,8 @@ Without them the root of a broadcast would be done as soon as it has handed its 
 depend on the broadcast would begin there while the data still travel. A rank ends by sending if it hears from nobody in
 a later round than its last messages, where all messages take as long. Each receiver of these messages then sends a
 signal back, a message of one byte without data, once it has handled all messages of that step.
-NCCL's channels confirm by the signals that they have anyway (:mod:`astra_ns3.collectives.channel_tree`).
+NCCL's channels and switches that reduce confirm by the signals that they have anyway
+(:mod:`astra_ns3.collectives.channel_tree`).
 Source: a send of RDMA verbs completes when its receiver has acknowledged it (InfiniBand Architecture, 9.9.2).
 """
 

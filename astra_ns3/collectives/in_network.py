@@ -4,7 +4,8 @@ Players are the members of a group, by rank, and behind them the reducers of its
 
 * A tree (``sharp``, ``fred``): each member sends its data up once, and the root sends the sum to all: S bytes each way
   on a member's line, where a ring has 2 (n - 1)/n S. The data are shared out over the trees. For a collective with a
-  root, and for each rank's part of a reduce-scatter or an all-gather, the tree hangs from that rank.
+  root, and for each rank's part of a reduce-scatter or an all-gather, the tree hangs from that rank. In a collective
+  with a root, a signal on each line confirms the last piece, so that no member ends before its data have come.
 * Two shots (``nvls``): each rank has a part, of which it gets the sum and which it sends back for all:
   S (1 + 1/n) bytes each way. Loads and stores of the ranks drive this: a rank loads no piece
   before it has the sum of an earlier one.
@@ -88,7 +89,8 @@ def _schedule(kind: CollectiveKind, algorithm: str, trees: Trees, pieces: int, s
         parts = [_stream(_OF_EACH_RANK[kind], parents, pieces, slots) for parents in hung]
     elif kind in ROOTED or kind is CollectiveKind.BARRIER:
         parents = trees.parents[0]
-        parts = [_stream(kind, hung_from(parents, 0) if kind in ROOTED else parents, pieces, slots)]
+        confirms = kind in ROOTED
+        parts = [_stream(kind, hung_from(parents, 0) if confirms else parents, pieces, slots, confirms=confirms)]
     else:
         parts = [_stream(kind, parents, pieces, slots) for parents in trees.parents]
     expansion = members if kind is CollectiveKind.ALL_GATHER else 1
@@ -133,12 +135,14 @@ def hung_from(parents: Sequence[int], player: int) -> tuple[int, ...]:
     return tuple(turned)
 
 
-def _stream(kind: CollectiveKind, parents: Sequence[int], pieces: int, slots: int) -> Schedule:
-    """Return the schedule of one tree among all players."""
+def _stream(
+    kind: CollectiveKind, parents: Sequence[int], pieces: int, slots: int, *, confirms: bool = False
+) -> Schedule:
+    """Return the schedule of one tree among all players; ``confirms``: whether a signal tells of the last piece."""
     present = [player for player, parent in enumerate(parents) if parent != ABSENT]
     place = {player: number for number, player in enumerate(present)}
     compact = [place[parents[player]] if parents[player] >= 0 else NOBODY for player in present]
-    found = channel_tree(kind, compact, pieces, slots)
+    found = channel_tree(kind, compact, pieces, slots, confirms=confirms)
     numbers = np.array(present, dtype=np.int32)
     return replace(found, ranks=len(parents), sender=numbers[found.sender], receiver=numbers[found.receiver])
 

@@ -13,9 +13,11 @@ from support.star_network import Listener, Row, by_hand, deadlock, incast, launc
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.channel_tree import channel_tree
+from astra_ns3.collectives.in_network import in_network_schedule
 from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.reduction import NOBODY, Trees
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend, PendingMessage
 
@@ -116,7 +118,9 @@ def test_no_rank_of_a_broadcast_or_a_reduce_is_done_before_its_messages_have_com
 ) -> None:
     ours = [lookup(kind, name, 4) for able, name in pairs() if able is kind]
     of_nccl = [channel_tree(kind, (-1, 0, 1, 2), chunks, 2, confirms=True) for chunks in (1, 2, 5)]
-    for schedule in ours + of_nccl:
+    trees = Trees((0,), ((3, 3, 3, NOBODY),), BYTES // 5, BYTES)  # three members, and a switch as the last rank
+    of_switches = [in_network_schedule(kind, name, trees, BYTES) for name in ("sharp", "fred")]
+    for schedule in ours + of_nccl + of_switches:
         network = subject.create(4)
         launch_all(network, schedule, BYTES)
         listener = run(network)

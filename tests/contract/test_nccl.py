@@ -490,6 +490,37 @@ def test_a_measured_broadcast_or_reduce_ends_with_its_last_gpu(operation: str, t
     assert row.time_us == pytest.approx(result.phases["end_ps"].max() / 1e6)
 
 
+@pytest.mark.parametrize("operation", ["broadcast", "reduce"])
+@pytest.mark.parametrize("servers", [1, 2])
+@pytest.mark.parametrize(
+    ("protocol", "start_us", "near_us", "far_us", "bytes_per_us", "share"),
+    [("LL", 6.6, 0.6, 1.2, 5_900, 1 / 2), ("LL128", 14.0, 1.9, 2.5, 18_750, 15 / 16)],
+)
+def test_a_broadcast_or_a_reduce_of_lines_takes_little_longer_than_all_latencies_and_its_data_once(
+    protocol: str,
+    start_us: float,
+    near_us: float,
+    far_us: float,
+    bytes_per_us: int,
+    share: float,
+    servers: int,
+    operation: str,
+) -> None:
+    """The costs are those of docs/reference/devices.md; a hop's links, and the signal at the end, take 1 us at most.
+
+    A GPU's NVLinks carry 370.8 GB/s, of LL's bytes a half, of LL128's 15 of 16. Filling the chain takes a twentieth of
+    the time, or all but two GPUs' turns with one piece of 128.
+    """
+    machine, ranks = machine_of(f"{servers}xdgx-h100", changes=[f"NCCL_PROTO={protocol}"]), 8 * servers
+    rows = machine.bench(operation, [1 << power for power in range(16, 28, 2)])
+    latency_us = start_us + (ranks - servers) * near_us + (servers - 1) * far_us
+    for row in rows:
+        data_us = row.size_bytes / min(row.channels * bytes_per_us, 370_800 * share)
+        most_us = 1.05 * (latency_us + ranks + data_us) + (ranks - 2) / 128 * data_us
+        assert latency_us + data_us < row.time_us < most_us, row
+    assert [row.time_us for row in rows] == sorted(row.time_us for row in rows)
+
+
 @pytest.mark.parametrize("backend", ["ns3", "flow"])
 @pytest.mark.parametrize("disabled", [0, 1])
 def test_pxn_s_hop_is_a_message_on_nvlink(disabled: int, backend: str, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from oracles.reduction_times import Level, all_reduce_ps
+from support.graphs import chakra_bytes as raw
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
@@ -16,6 +17,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import BackendError, InputError
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES
 
 PAYLOAD = 1000
 FRAME = PAYLOAD + 62 + 20
@@ -140,6 +142,30 @@ def test_large_data_take_what_a_members_line_needs_for_its_bytes(
     needed_ps = share * size * (4096 + 82) / 4096 / LINE_BYTES_PER_PS
     # Besides there are the first piece's way up and the last one's down: some pieces of 128 KiB, and acknowledgements.
     assert needed_ps < found < needed_ps * 1.09
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize("topology", [star(4, SWITCHED), clos(2, 1, 2)], ids=["star", "clos"])
+@pytest.mark.parametrize("algorithm", ["sharp", "fred"])
+@pytest.mark.parametrize("kind", ["BROADCAST", "REDUCE"])
+def test_no_member_ends_a_broadcast_or_a_reduce_before_its_line_has_carried_the_data(
+    kind: str, algorithm: str, topology: dict[str, Any], backend: str, tmp_path: Path
+) -> None:
+    size, number = 4 * MIB, COLLECTIVE_TYPES.index(kind)
+    nodes = [raw.node(1, raw.COLLECTIVE, comm_type=number, comm_size=size, is_cpu_op=False)]
+    found = astra_ns3.run(
+        workload=raw.write_traces(tmp_path / "traces", [nodes] * 4),
+        system=system(algorithm),
+        network=network(topology, payload=4096),
+        backend=backend,
+        output=tmp_path / "run",
+        record=["timeline"],
+        isolated=False,
+    )
+    ends_ps = found.phases.groupby("npu")["end_ps"].max()
+    needed_ps = size * (4096 + 82) / 4096 / LINE_BYTES_PER_PS
+    assert len(ends_ps) == 4
+    assert needed_ps < ends_ps.min() <= ends_ps.max() < needed_ps * 1.09
 
 
 def test_flows_take_as_long_as_packets() -> None:

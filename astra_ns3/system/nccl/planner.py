@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from math import ceil
 
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
@@ -54,6 +55,8 @@ _MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS = 16, 64, 128
 and of trees."""
 _MANY_CHUNKS, _TOGETHER = 64, 4
 """A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%."""
+_MOST_FILLING = 0.05
+"""Filling a chain of LL or LL128 takes at most this share of the time, unless that needs too many pieces."""
 _PIECES, _LEAST_PIECE = 64, 16 << 10
 """A head's part goes through a switch in so many pieces at least: a switch stores what it passes on, NVSwitches don't.
 Pieces have so many bytes at least."""
@@ -276,11 +279,12 @@ class _GroupPlan:
         ranks, work = len(self._group), self._work(kind, part, choice)
         name = named(choice.algorithm, choice.protocol, choice.channels)
         joined = Joined(())
-        if part.parents:
-            is_rooted = kind in ROOTED
+        if kind in ROOTED:
+            schedule = self._chain(kind, part, choice, work)
+        elif part.parents:
             kind = _OF_STARS.get(kind, kind)  # a star gathers or scatters the part of its root
             joined = self._joined(part, choice)
-            schedule = self._tree(kind, joined, part, choice, confirms=is_rooted)
+            schedule = self._tree(kind, joined, part, choice)
         elif choice.algorithm == "PAT":
             schedule = self._pat(kind, part, choice)
         else:
@@ -302,8 +306,31 @@ class _GroupPlan:
             return switches.over_both(part.parents, part.gpu, part.head)
         return switches.over_servers(part.parents, part.gpu) if choice.algorithm in _COLLNET else Joined(part.parents)
 
-    def _tree(self, kind: CollectiveKind, joined: Joined, part: Part, choice: Choice, *, confirms: bool) -> Schedule:
-        """The schedule of a part over a tree, whose switches are its last players; ``confirms``: the last chunk too."""
+    def _chain(self, kind: CollectiveKind, part: Part, choice: Choice, work: Work) -> Schedule:
+        """The schedule of a broadcast or a reduce along a ring.
+
+        Slots hold as much, and a signal tells of as much, in pieces as in chunks.
+        """
+        chunks = self._chunks(part, choice)
+        pieces = chunks if choice.protocol == "Simple" else max(chunks, self._pieces_of_chain(part, work))
+        together = max(self._together(pieces), pieces // chunks)
+        return channel_tree(kind, part.parents, pieces, choice.slots * pieces // chunks, together, confirms=True)
+
+    def _pieces_of_chain(self, part: Part, work: Work) -> int:
+        """In how many pieces a chain passes on all of a part with LL or LL128.
+
+        NCCL's kernels receive, copy and send a chunk line by line, so that its head leaves a hop at once: filling the
+        chain takes latencies only. Here each hop but the first one adds the copying of a piece. Pieces are so many that
+        this takes at most a share of the latencies and the copying, but no more than a tree has chunks.
+        """
+        ranks, servers = len(self._group), self._communicator.servers
+        latency_us = work.start_us + (ranks - servers) * work.near_us + (servers - 1) * work.far_us
+        copying_us = part.bytes / part.channels / work.near_gbytes_per_s / BYTES_PER_US
+        needed = ceil((ranks - 2) * copying_us / (_MOST_FILLING * (latency_us + copying_us)))
+        return min(needed, _MOST_CHUNKS)
+
+    def _tree(self, kind: CollectiveKind, joined: Joined, part: Part, choice: Choice) -> Schedule:
+        """The schedule of a part over a tree, whose switches are its last players."""
         ranks, chunks = len(self._group), self._chunks(part, choice)
         if choice.algorithm == "NVLS" and self._communicator.servers == 1:
             pieces = self._pieces(part, choice)
@@ -312,7 +339,7 @@ class _GroupPlan:
         room = choice.slots if found.buffer_bytes is None else found.buffer_bytes // choice.chunk_bytes
         slots = max(min(choice.slots, room), 1)
         together = min(self._together(chunks), slots)
-        schedule = channel_tree(kind, found.parents, chunks, slots, together, confirms=confirms)
+        schedule = channel_tree(kind, found.parents, chunks, slots, together)
         return replace(schedule, helpers=len(found.parents) - ranks)
 
     def _pieces(self, part: Part, choice: Choice) -> int:

@@ -159,6 +159,15 @@ def test_a_piece_waits_for_a_signal_of_the_switch_when_there_is_no_room(room: in
         assert {int(schedule.wait_step[row]) for row in waits} <= told
 
 
+@pytest.mark.parametrize("algorithm", ["sharp", "fred"])
+def test_a_signal_on_each_line_confirms_the_last_piece_of_a_broadcast_and_of_a_reduce_alone(algorithm: str) -> None:
+    """Four members and two leaves below the root; there is room for all pieces."""
+    for kind in IN_NETWORK[algorithm]:
+        schedule = in_network_schedule(kind, algorithm, two_levels(2, 2), 3 * PIECE)
+        signals = 6 if kind in (KIND.BROADCAST, KIND.REDUCE) else 0
+        assert np.count_nonzero(schedule.block_count == 0) == signals, kind
+
+
 def test_pieces_grow_where_there_would_be_too_many() -> None:
     trees = star(2)
     assert in_network_schedule(KIND.ALL_REDUCE, "sharp", trees, 10 * PIECE).blocks == 10

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from oracles.lane_play import most_under_way
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import ROOTED, CollectiveKind
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import MOST_CHANNELS, SystemConfig
@@ -164,6 +165,39 @@ def test_few_bytes_need_no_signals_but_those_by_which_a_broadcast_or_a_reduce_en
     for phase in phases_of(of, kind, 64, channels=channels, **table):
         assert phase.schedule is not None
         assert np.count_nonzero(phase.schedule.block_count == 0) == expected
+
+
+@pytest.mark.parametrize("channels", ["each", "merged"])
+@pytest.mark.parametrize("kind", ROOTED, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize(("protocol", "slot"), [("LL", 32 << 10), ("LL128", 576_000), ("Simple", 512 << 10)])
+def test_pieces_of_a_broadcast_s_and_a_reduce_s_chunks_fill_the_slots_that_chunks_fill(
+    protocol: str, slot: int, kind: CollectiveKind, channels: str
+) -> None:
+    """A channel's part fills 12 slots; 4 GPUs. Signals tell of chunks, four on each edge, and of the end."""
+    count = 24
+    phases = phases_of(servers_network(1, 4), kind, 12 * slot * count, channels=channels, NCCL_PROTO=protocol)
+    schedule, channel = phases[0].schedule, phases[0].channel
+    assert schedule is not None
+    assert channel is not None
+    assert channel.channels * len(phases) == count
+    chunk, piece = slot * channel.channels, phases[0].bytes / schedule.blocks
+    assert 7 * chunk < most_under_way(schedule, 1, lazy=True) * piece <= 8 * chunk
+    assert (piece < chunk / 2) is (protocol != "Simple")
+    assert 3 * (4 + 1) <= np.count_nonzero(schedule.block_count == 0) <= 3 * (5 + 1)
+
+
+@pytest.mark.parametrize("kind", ROOTED, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("protocol", ["LL", "LL128"])
+def test_a_broadcast_s_and_a_reduce_s_pieces_are_few(protocol: str, kind: CollectiveKind) -> None:
+    """Latencies hide the copying of few bytes, and two GPUs fill no chain."""
+    counts = {}
+    for servers, gpus in ((1, 2), (2, 8), (16, 8)):
+        for power in range(3, 34, 3):
+            phases = phases_of(servers_network(servers, gpus), kind, 1 << power, NCCL_PROTO=protocol)
+            counts[servers * gpus, power] = max(phase.schedule.blocks for phase in phases if phase.schedule)
+    assert max(counts.values()) == 128
+    assert max(counts[16, 3], counts[128, 3], counts[2, 18]) == 1
+    assert all(counts[ranks, power - 3] <= counts[ranks, power] for ranks, power in counts if power > 12)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
