@@ -318,8 +318,8 @@ def node_of(given: int | str, graph: Graph) -> int:
     if isinstance(given, int):
         refuse(given >= graph.nodes, f"there is no node {given}, expected 0 to {graph.nodes - 1}")
         return given
-    name = " ".join(given.lower().split())
-    named = [number for number, own in enumerate(graph.switch_names) if own.lower() == name]
+    name = _plain(given)
+    named = [number for number, own in enumerate(graph.switch_names) if _plain(own) == name]
     if len(named) > 1:
         raise wrong(f"'{given}' is the name of {len(named)} switches, expected one of them, as 'switch {named[0]}'")
     if named:
@@ -332,6 +332,11 @@ def node_of(given: int | str, graph: Graph) -> int:
             return graph.npu_host[number]
         return number if numbered[1] == "host" else graph.hosts + number
     raise wrong(f"there is no '{given}' in the network, expected {_names(graph, name)}")
+
+
+def _plain(name: str) -> str:
+    """Return a name in small letters, with single spaces."""
+    return " ".join(name.lower().split())
 
 
 def _names(graph: Graph, meant: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -266,6 +267,31 @@ def test_collectives_of_an_interrupted_run_are_kept() -> None:
     assert isinstance(outcome.error, Interrupted)
     ended = outcome.result.collectives["end_us"].notna()
     assert 0 < ended.sum() < len(ended)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_results_are_saved_does_not_undo_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    from astra_ns3.experiments import run
+
+    save, before = run.save_all, signal.getsignal(number)
+
+    def disturbed(*arguments: Any) -> Any:
+        signal.raise_signal(number)
+        return save(*arguments)
+
+    monkeypatch.setattr(run, "save_all", disturbed)
+    astra_ns3.run(**small_run(), output=tmp_path / "out")
+    assert astra_ns3.Result.load(tmp_path / "out").complete
+    assert signal.getsignal(number) is before
+
+
+def test_a_handler_of_a_program_around_python_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python can't set such a handler again, and getsignal() returns None for it."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: pytest.fail(f"{number} set to {handler}"))
+    assert astra_ns3.run(**small_run()).complete
 
 
 def test_ctrl_c_while_the_network_is_built_writes_nothing(tmp_path: Path) -> None:

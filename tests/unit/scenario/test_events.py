@@ -108,6 +108,11 @@ def test_a_name_of_two_switches_is_refused() -> None:
         node_of("a", twins)
 
 
+def test_spaces_and_capitals_in_a_name_do_not_matter() -> None:
+    graph = Graph(1, 1, (Link(0, 1, 1, 1),), (0,), (1,), switch_names=("Top  of rack",))
+    assert node_of(" top of  RACK", graph) == node_of("Top  of rack", graph) == 1
+
+
 def test_a_flap_is_one_event() -> None:
     flap = {"at": "10us", "link": 4, "up": False, "for": "2us", "every": "5us", "times": 3}
     down, up = {"up": False}, {"up": True}
