@@ -273,15 +273,15 @@ def test_collectives_of_an_interrupted_run_are_kept() -> None:
 def test_a_signal_while_results_are_saved_does_not_undo_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    from astra_ns3.experiments import run
+    from astra_ns3.experiments.saving import save_all
 
-    save, before = run.save_all, signal.getsignal(number)
+    before = signal.getsignal(number)
 
     def disturbed(*arguments: Any) -> Any:
         signal.raise_signal(number)
-        return save(*arguments)
+        return save_all(*arguments)
 
-    monkeypatch.setattr(run, "save_all", disturbed)
+    monkeypatch.setattr("astra_ns3.experiments.run.save_all", disturbed)
     astra_ns3.run(**small_run(), output=tmp_path / "out")
     assert astra_ns3.Result.load(tmp_path / "out").complete
     assert signal.getsignal(number) is before
