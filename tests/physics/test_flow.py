@@ -113,14 +113,15 @@ def test_short_messages_are_short_frames(tmp_path: Path) -> None:
     assert rows.end_ps.max() == pytest.approx(500 * 84 / LINE_BYTES_PER_NS * 1000 + 1_000_000, rel=2e-2)
 
 
-def test_flows_share_a_queue_by_what_arrives(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pauses", [{}, {"pfc": LOSSLESS}])
+def test_flows_share_a_queue_by_what_arrives(tmp_path: Path, pauses: Mapping[str, object]) -> None:
     """From lines of 100 and 25 Gb/s into one of 25: a queue takes four bytes of the first for each of the other."""
     topology = tmp_path / "lines.txt"
     topology.write_text("4 1 3\n3\n0 3 100Gbps 1ns 0\n1 3 25Gbps 1ns 0\n2 3 25Gbps 1ns 0\n", encoding="utf-8")
     ends = {}
     for control in ("none", "timely"):
         network = roce_network(
-            {"kind": "file", "path": str(topology), "switch": {"buffer": "1GB"}},
+            {"kind": "file", "path": str(topology), "switch": {"buffer": "1GB", **pauses}},
             congestion_control=control,
             ack_every=1000,
         )

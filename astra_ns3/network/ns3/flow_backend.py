@@ -95,10 +95,12 @@ def _room_bytes(config: SwitchConfig) -> int:
 
 
 def _queues(plan: NetworkPlan) -> bool:
-    """Return whether nothing slows senders: flows then meet in queues, else they share lines at once."""
-    pauses = any(config.is_lossless for config in plan.graph.switch_configs)
+    """Return whether senders use all of their lines: flows then meet in queues, else they share lines at once.
+
+    Pauses slow senders only where queues are long, and lines stay as busy as with longer queues.
+    """
     held_back = any(each.flow_held_back or each.window_bytes > 0 for each in plan.transports.values())
-    return not (pauses or held_back or plan.changes or routing_parts(plan))
+    return not (held_back or plan.changes or routing_parts(plan))
 
 
 def _numbers(transport: Transport) -> dict[str, NativeValue]:
