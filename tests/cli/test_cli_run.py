@@ -101,6 +101,7 @@ def test_a_run_that_stops_early_has_its_exit_status_and_its_files(
     assert finished.status == status
     document = finished.json
     assert (document["exit_status"], document["kind"], document["complete"]) == (status, kind, False)
+    assert document["output"] == str(tmp_path / "out")
     assert message in document["error"]
     assert f"astra-ns3: error: {document['error']}" in finished.err.splitlines()
     stopped = astra_ns3.Result.load(tmp_path / "out").metadata["stopped"]

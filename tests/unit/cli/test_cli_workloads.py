@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from support.graphs import chakra_bytes as raw
 
@@ -81,6 +82,15 @@ def test_a_loop_is_shown_as_the_graph_of_a_pass() -> None:
     lines = show(DLRM, "--dimensions", "2x2").output.splitlines()
     assert lines[0] == f"workload       {DLRM}, unrolled, 4 NPUs"
     assert any(line.startswith("all_to_all     2 in all NPUs") for line in lines)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_the_memory_of_each_stage_of_a_model_is_told_where_there_are_several(stages: int, tmp_path: Path) -> None:
+    model, path = yaml.safe_load((INPUTS / "models" / "vgg-16.yaml").read_text(encoding="utf-8")), tmp_path / "vgg.yaml"
+    model.setdefault("parallel", {})["pipeline"] = stages
+    path.write_text(yaml.safe_dump(model), encoding="utf-8")
+    lines = show(str(path)).output.splitlines()
+    assert sum(line.startswith("  stage ") for line in lines) == (stages if stages > 1 else 0)
 
 
 @pytest.mark.parametrize("name", ["levels.png", "levels.svg"])

@@ -120,6 +120,20 @@ def test_a_result_that_depends_on_the_faster_thread_block_is_refused() -> None:
         _read(xml("allreduce", (1, 1, 0), gpus))
 
 
+def test_buffers_of_each_gpu_have_their_own_size() -> None:
+    """GPU 1 gets the data of two others into a scratch buffer that only it has."""
+    gpus = [
+        [Block(send=1, receive=1).add("s", ("i", 0), ("s", 0)).add("r", ("i", 0), ("i", 0))],
+        [
+            Block(send=0, receive=0).add("r", ("i", 0), ("s", 0)).add("re", ("s", 0), ("i", 0)).add("s", ("i", 0)),
+        ],
+    ]
+    text = xml("allreduce", (1, 0, 1), gpus).replace('s_chunks="1"', 's_chunks="0"', 1)
+    prove(_read(text)[0], CollectiveKind.ALL_REDUCE)
+    with pytest.raises(InputError, match="chunk 0 of buffer 's' is not one of 0 to -1"):
+        _read(text.replace('s_chunks="1"', 's_chunks="0"'))
+
+
 RING = ring_all_reduce(3)
 
 

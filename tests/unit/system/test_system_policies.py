@@ -167,6 +167,14 @@ def test_flexible_themis_counts_a_smaller_chunk_with_its_own_bytes() -> None:
     assert policy(_chunk()) == Route((2, 1, 0), 3 * MIB // 2 * 63 // 64, mirrored=True)
 
 
+def test_flexible_themis_counts_how_an_all_gather_grows_on_unlike_dimensions() -> None:
+    # 4 MiB go down dimensions of 8, 4 and 2 and leave 28, 4 x 8 x 3 = 96 and 128 MiB. A chunk that goes up is 2 x 4
+    # times as large on dimension 2, where its rank sends it to 7 others: 100 MiB more need 100 / 7 / 8.
+    policy = route_policy("themisFlex", Grid((2, 4, 8), (1.0, 1.0, 1.0)), OURS)
+    assert policy(_chunk(AG, bytes=4 * MIB)).dimensions == (2, 1, 0)
+    assert policy(_chunk(AG)) == Route((0, 1, 2), 100 * MIB // 7 // 4 // 2, mirrored=True)
+
+
 def test_an_all_gather_without_loads_runs_down_or_in_the_preset_up() -> None:
     assert route_policy("themis", EQUAL, OURS)(_chunk(AG)).dimensions == (2, 1, 0)
     assert route_policy("themis", EQUAL, PRESETS["astra-sim-1.0"])(_chunk(AG)).dimensions == (0, 1, 2)
