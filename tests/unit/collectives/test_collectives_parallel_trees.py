@@ -91,6 +91,12 @@ def test_what_a_rank_has_itself_waits_for_nothing() -> None:
     ]
 
 
+def test_sums_go_on_in_the_order_in_which_they_are_ready() -> None:
+    """8 ranks, 4 trees, a piece a message: 7, 3, 5, 1 come from next door; sums 6 and 2 need 7 and 3, by hand."""
+    rows = rank_0(parallel_trees(SCATTER, 8, TreesCut(1, 4, 1)))
+    assert [(receiver, wait) for receiver, _, wait in rows] == [*((1, -1),) * 4, (2, 0), (2, 1), (4, 5)]
+
+
 def test_a_chunk_begins_when_the_one_before_has_come() -> None:
     waits = [wait for *_, wait in rank_0(parallel_trees(GATHER, 4, TreesCut(2, 2, 2)))]
     assert waits == [-1, 0, 1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from support.transports import transport_of
 
 import astra_ns3
 from astra_ns3.cli.validate import validate_command
-from astra_ns3.config.core.changing import settings_of
+from astra_ns3.config.core.changing import Setting, changed, settings_of
 from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
@@ -105,6 +107,14 @@ def test_a_config_txt_has_the_keys_of_our_network_files(tmp_path: Path) -> None:
     roce = transport_of(network, RoceTransport)
     assert roce is not None
     assert roce.payload_bytes == 4000
+
+
+def test_what_is_changed_leaves_what_was_given_as_it_was(tmp_path: Path) -> None:
+    given: dict[str, Json] = {"topology": {"link": {"rate": "1Gbps"}}, "ways": [{"cost": 1}]}
+    settings = [Setting(("topology", "link", "rate"), "2Gbps"), Setting(("ways", "0", "cost"), 2)]
+    data, _ = changed(given, copy.deepcopy(given), settings, tmp_path)
+    assert data == {"topology": {"link": {"rate": "2Gbps"}}, "ways": [{"cost": 2}]}
+    assert given == {"topology": {"link": {"rate": "1Gbps"}}, "ways": [{"cost": 1}]}
 
 
 def test_options_go_before_changes_as_they_go_before_files() -> None:

@@ -13,6 +13,8 @@ import astra_ns3
 from astra_ns3 import ScenarioResult, Tenant
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.experiments.play import play as play_all
+from astra_ns3.frozen import replace
 from astra_ns3.scenario.tenant import After
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -101,6 +103,15 @@ def test_a_job_that_waits_for_passes_which_another_never_does_is_told_and_noise_
     result = raised.value.result
     assert [each["ended_by"] for each in result.metadata["jobs"]] == ["time", None, "others"]
     assert not result.complete
+
+
+def test_a_scenario_ends_no_earlier_than_its_network_is_known_to_have_got(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that dies later than the last record of a job still tells the time that it had reached."""
+    reached = 10 * alone_ps()
+    monkeypatch.setattr(
+        "astra_ns3.experiments.run.play", lambda *arguments: replace(play_all(*arguments), reached_ps=reached)
+    )
+    assert play(job("a", 0)).metadata["finish_ps"] == reached
 
 
 def test_the_pass_that_is_watched_changes_nothing() -> None:
