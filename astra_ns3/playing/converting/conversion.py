@@ -16,6 +16,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
 from astra_ns3.frozen import replace
 from astra_ns3.playing.converting.starts import followed_rooted, other_starts
+from astra_ns3.playing.converting.targets import ASTRA_SIM, CHAKRA, CHAKRA_JSON, MODEL, SIMAI
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.units import counted
@@ -55,18 +56,18 @@ _Write = Callable[[AnyWorkload, str, Unrolling], Converted]
 
 
 def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], unrolling: Unrolling) -> Converted:
-    """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
-    converted = one_of("format", target, TARGETS)(workload, os.fspath(output), unrolling)
-    if not isinstance(workload, ModelWorkload) or target == "model":
+    """Write ``workload`` to ``output`` in the format ``target``, one of the ``TARGETS``; raises InputError."""
+    converted = one_of("format", target, _WRITTEN)(workload, os.fspath(output), unrolling)
+    if not isinstance(workload, ModelWorkload) or target == MODEL:
         return converted
     return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))
 
 
 def files_there(workload: AnyWorkload, target: str, output: str) -> tuple[str, ...]:
     """Return the files that :func:`convert` would replace."""
-    if not target.startswith("chakra"):
+    if not target.startswith(CHAKRA):
         return (output,) if os.path.lexists(output) else ()
-    suffix = "json" if target == "chakra-json" else "et"
+    suffix = "json" if target == CHAKRA_JSON else "et"
     ranks = rank_files(output.removesuffix(f".{suffix}"), suffix)
     alone = _rank_alone(workload)
     return tuple(path for rank, path in ranks.items() if alone is None or rank == alone)
@@ -222,12 +223,11 @@ def _to_flows(target: str) -> _Write:
     return write
 
 
-TARGETS: Mapping[str, _Write] = {
-    "chakra": _to_chakra,
-    "chakra-json": partial(_to_chakra, as_json=True),
-    "astra-sim": _to_text,
-    "simai": _to_simai,
-    "model": _to_model,
+_WRITTEN: Mapping[str, _Write] = {
+    CHAKRA: _to_chakra,
+    CHAKRA_JSON: partial(_to_chakra, as_json=True),
+    ASTRA_SIM: _to_text,
+    SIMAI: _to_simai,
+    MODEL: _to_model,
     **{name: _to_flows(name) for name in WRITERS},
 }
-"""Formats that can be written."""
