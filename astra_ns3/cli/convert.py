@@ -83,12 +83,14 @@ def convert_command(
     """Write the workload IN in another format.
 
     A prefix or folder of Chakra's traces is one workload."""
-    from astra_ns3.playing.converting.conversion import Unrolling, convert
+    from astra_ns3.playing.converting.conversion import Unrolling, check_unrolling, convert
 
     workload = read(source, groups, keep_groups=True)
+    unrolling = Unrolling(sizes_of(dimensions), passes, scheduling_policy)
+    check_unrolling(workload, target, unrolling)
     check_workload_free(workload, target, output, overwrite=overwrite)
     with folder_for(output):
-        converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
+        converted = convert(workload, target, output, unrolling)
     tell_of(converted, as_json=as_json)
 
 

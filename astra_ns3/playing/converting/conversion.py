@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import prod
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class Unrolling(NamedTuple):
 
     dimensions: tuple[int, ...] | None = None
     passes: int = 1
-    policy: str = "LIFO"
+    scheduling_policy: str = "LIFO"
 
 
 class Converted(NamedTuple):
@@ -61,6 +61,33 @@ def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], 
     if not isinstance(workload, ModelWorkload) or target == MODEL:
         return converted
     return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))
+
+
+def check_unrolling(workload: AnyWorkload, target: str, unrolling: Unrolling) -> None:
+    """Raise InputError for settings that change nothing of what is written."""
+    heeded = _heeded(workload, target)
+    usual = Unrolling()._asdict()
+    idle = [name for name, value in unrolling._asdict().items() if value != usual[name] and name not in heeded]
+    works = f"only {_options(heeded)} works" if heeded else f"none of {_options(Unrolling._fields)} works"
+    refuse(
+        bool(idle),
+        f"{_options(idle)}: no effect on this workload in the format {target}, where {works}",
+        workload.source,
+    )
+
+
+def _heeded(workload: AnyWorkload, target: str) -> tuple[str, ...]:
+    """Return the settings that change what is written."""
+    of_simai = isinstance(workload, Workload) and workload.loop in SIMAI_LOOPS
+    if isinstance(workload, (Workload, ModelWorkload)):
+        if target in (CHAKRA, CHAKRA_JSON) or (target == SIMAI and not of_simai):
+            return Unrolling._fields
+        return ("dimensions",) if target == ASTRA_SIM and isinstance(workload, ModelWorkload) else ()
+    return ("dimensions",) if target == SIMAI and _rank_alone(workload) is not None else ()
+
+
+def _options(names: Iterable[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def files_there(workload: AnyWorkload, target: str, output: str) -> tuple[str, ...]:
@@ -125,8 +152,8 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     if isinstance(workload, ModelWorkload):
         plan = workload.plan(prod(dimensions))
         programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)
-        return UnrolledLoop(programs, unrolling.policy)
-    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
+        return UnrolledLoop(programs, unrolling.scheduling_policy)
+    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.scheduling_policy)
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
