@@ -121,7 +121,9 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
     warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
     written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
     if isinstance(graphs, UnrolledLoop):
-        rooted = set[CollectiveKind]().union(*(followed_rooted(graphs.nodes(npu)) for npu in graphs.first_npus))
+        rooted = set[CollectiveKind]().union(
+            *(followed_rooted(graphs, npu, graphs.dimensions) for npu in graphs.first_npus)
+        )
         warnings = (*warnings, *graphs.other_updates(), *other_starts(rooted, graphs.source))
     if written.rounded:
         warnings = (
@@ -187,7 +189,7 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
     warnings = (*graphs.warnings, *check_graphs(graphs))
     loop = rolled(graphs)
     if not isinstance(graphs, UnrolledLoop) and graphs.npus > 1:
-        warnings = (*warnings, *other_starts(followed_rooted(graphs.nodes(0)), graphs.source))
+        warnings = (*warnings, *other_starts(followed_rooted(graphs, 0), graphs.source))
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
     turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
     if turns > 1:

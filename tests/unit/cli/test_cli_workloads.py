@@ -202,6 +202,13 @@ def test_members_of_a_broadcast_that_end_at_different_times_are_a_warning() -> N
     assert warning in convert("two.txt", "two", "--dimensions", "16").output
     Path("one.txt").write_text(f"{head}1\n{row.format('a')}")
     assert "warning" not in convert("one.txt", "one", "--dimensions", "16").output
+    alone = head.replace("group: 1", "group: 16")
+    Path("alone.txt").write_text(f"{alone}2\n{row.format('b')}{row.format('a')}")
+    assert convert("alone.txt", "alone", "--dimensions", "16").stderr == ""
+    plain = "b -1 0 BROADCAST 1048576 0 NONE 0 0 NONE 0 0\n"
+    Path("loop.txt").write_text(f"HYBRID_MODEL_DATA\n2\n{2 * plain}")
+    assert warning in convert("loop.txt", "loop", "--dimensions", "1x4").stderr
+    assert convert("loop.txt", "loop1", "--dimensions", "4x1").stderr == ""
     write_graph("graph.json", NODE.format(1, 5, []), NODE.format(2, 5, [1]))
     assert warning in convert("graph.json", "text", "--to", "simai", "--dimensions", "4").output
 
