@@ -325,6 +325,26 @@ def test_short_waits_are_drawn_and_stay_within_the_run(copy: Path, monkeypatch: 
     assert (values - np.asarray(baseline)).tolist() == pytest.approx([0.09, 0.09])
 
 
+@pytest.mark.parametrize("recorded", [True, False], ids=["operations", "collectives"])
+def test_the_timeline_shows_when_the_network_is_changed(copy: Path, recorded: bool) -> None:
+    """A link twice down for 1 ns, and another from some time on: below all else."""
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    flap = {"name": "a", "start_ps": 10 * US, "end_ps": 10 * US + 1000, "every_ps": 50 * US, "times": 2, "up": False}
+    later = {"name": "b", "start_ps": 650 * US, "end_ps": None, "up": False}
+    hidden = () if recorded else ("operations.parquet", "phases.parquet")
+    files = [name for name in document["files"] if name not in hidden]
+    changed = {**document, "finish_ps": 700 * US, "events": [flap, later], "files": files}
+    assert "network" not in words_of(picture(copy, "timeline"))
+    (copy / "run.json").write_text(json.dumps(changed), encoding="utf-8")
+    for name in hidden:
+        (copy / name).unlink()
+    figure = picture(copy, "timeline")
+    assert {"network", "changed"} <= set(words_of(figure))
+    spans = [path.get_extents() for path in figure.axes[-1].collections[-1].get_paths()]
+    assert [(span.x0, span.x1) for span in spans] == [pytest.approx(each) for each in ((10, 11), (60, 61), (650, 700))]
+    assert len({span.y0 for span in spans}) == 1
+
+
 def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
