@@ -181,6 +181,17 @@ def test_pauses_are_drawn_where_they_were(folder: Path) -> None:
     assert (spans["host2"].x0, spans["host2"].x1) == pytest.approx((7, finish_us))
 
 
+def test_a_pause_of_a_picosecond_can_be_seen(copy: Path) -> None:
+    """In a run of 800 us it is drawn half a thousandth wide, as one with another that follows at once."""
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps({**document, "finish_ps": 800 * US}), encoding="utf-8")
+    rows = [(start + after, "host0", 8 * (not after)) for start in (2 * US, 2 * US + 9, 90 * US) for after in (0, 1)]
+    write_ports(copy, "pauses", "paused_priorities", rows)
+    (bars,) = picture(copy, "queues").axes[1].collections
+    spans = [path.get_extents() for path in bars.get_paths()]
+    assert [(span.x0, span.x1) for span in spans] == [pytest.approx((2, 2.4)), pytest.approx((90, 90.4))]
+
+
 def test_rates_of_the_pairs_chosen_are_drawn(folder: Path) -> None:
     figure = picture(folder, "rates", select="0-1")
     rate, window = lines(figure), lines(figure, 1)

@@ -437,6 +437,13 @@ def test_hops_find_their_message_s_tenant_whichever_comes_first() -> None:
     assert kept.column("b/account_hops", "message") == [0, 0, 1]
     assert kept.column("b/account_hops", "arrival_ps") == [10, 20, 40]
     assert kept.column("b/accounts", "source") == [0, 1]
+    later = [bits.of(1, 10), bits.of(0, 11)]
+    tables.write(
+        "accounts", _columns(ACCOUNTS, 2, source=[5, 0], destination=[4, 1], instance=later, start_ps=[150] * 2)
+    )
+    tables.write("account_hops", _columns(ACCOUNT_HOPS, 2, message=[3, 4], arrival_ps=[160, 170]))
+    assert kept.column("a/account_hops", "message") == [0, 1]
+    assert kept.column("b/account_hops", "message") == [0, 0, 1, 2]
     assert kept.column("b/accounts", "instance") == [7, 9]
     assert kept.column("b/accounts", "start_ps") == [0, 30]
     assert kept.column("a/accounts", "start_ps") == [90]
