@@ -11,6 +11,7 @@ from itertools import islice
 import pytest
 from soak import pinned_commands
 from soak.pinned import PINNED, pinned_runs, pins_of
+from support.lengths import some_slow
 
 AT_ONCE = 10
 COMMANDS_AT_ONCE = 30
@@ -18,7 +19,8 @@ PINS = json.loads(PINNED.read_text(encoding="utf-8"))
 COMMAND_PINS = json.loads(pinned_commands.PINNED.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("begin", range(0, len(PINS), AT_ONCE))
+# Every other ten runs are of all kinds, too.
+@pytest.mark.parametrize("begin", some_slow(range(0, len(PINS), AT_ONCE), range(0, len(PINS), 2 * AT_ONCE)))
 def test_runs_give_what_is_pinned(begin: int) -> None:
     moved: list[str] = []
     for name, make in islice(pinned_runs(), begin, min(begin + AT_ONCE, len(PINS))):
