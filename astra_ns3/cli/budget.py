@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,14 +12,12 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result, show_logs
 from astra_ns3.cli.planning import TEXTS, changes_option, json_option, quiet_option, system_option
 from astra_ns3.cli.signals import run_is_over
-from astra_ns3.config.core.changing import settings_of
 from astra_ns3.errors import wrong
-from astra_ns3.planning.budget.budget import Split, find_budget
-from astra_ns3.planning.budget.request import USUAL_SECONDS, BudgetRequest
-from astra_ns3.planning.budget.result import document
-from astra_ns3.planning.budget.saving import save_budget
-from astra_ns3.planning.budget.text import budget_text
+from astra_ns3.planning.usual_limits import USUAL_BUDGET_SECONDS
 from astra_ns3.units import PS_PER_SECOND, format_rate, parse_time_ps
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.planning.budget.budget import Split
 
 _WORKLOADS = (*TEXTS, ".csv", ".et")
 
@@ -55,7 +54,7 @@ _WORKLOADS = (*TEXTS, ".csv", ".et")
 @click.option("--budget", type=float, metavar="COST", help="How much may be spent.  [default: as the prices say]")
 @click.option(
     "--limit-wall-time",
-    default=f"{USUAL_SECONDS:.0f}s",
+    default=f"{USUAL_BUDGET_SECONDS:.0f}s",
     show_default=True,
     metavar="TIME",
     help="Begin no run after so long; none: until no split is better.",
@@ -83,6 +82,13 @@ def budget_command(
     PRICES says what bandwidth, NPUs, NICs and switches cost, and how much may be spent. Splits are played on the
     flow-level network.
     """
+    from astra_ns3.config.core.changing import settings_of
+    from astra_ns3.planning.budget.budget import find_budget
+    from astra_ns3.planning.budget.request import BudgetRequest
+    from astra_ns3.planning.budget.result import document
+    from astra_ns3.planning.budget.saving import save_budget
+    from astra_ns3.planning.budget.text import budget_text
+
     show_logs("error")
     limit = None if limit_wall_time == "none" else parse_time_ps(limit_wall_time) / PS_PER_SECOND
     request = BudgetRequest(

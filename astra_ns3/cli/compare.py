@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,15 +11,12 @@ from astra_ns3.cli.completion import listed, results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.integrity import blaming_damage
-from astra_ns3.experiments.result import Result
-from astra_ns3.experiments.scenario_result import ScenarioResult, result_in
-from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
 from astra_ns3.network.backends import ABILITIES
-from astra_ns3.report.comparison.compare import OVER_SEEDS, compare
-from astra_ns3.report.comparison.comparison import Comparison
-from astra_ns3.report.comparison.jobs import JobsComparison, compare_jobs
 from astra_ns3.units import counted
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.report.comparison.comparison import Comparison
+    from astra_ns3.report.comparison.jobs import JobsComparison
 
 _TWO = 2
 
@@ -63,6 +61,10 @@ def compare_command(
     first backend is off from the second on a case of yours, and the CPU seconds of both. Folders of scenarios are
     compared job by job.
     """
+    from astra_ns3.experiments.integrity import blaming_damage
+    from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
+    from astra_ns3.report.comparison.compare import OVER_SEEDS
+
     files = {"-w": workload, "-s": system, "-n": network}
     given = [(option, value) for option, value in {**files, "--scale": scale, "--groups": groups}.items() if value]
     given += [("--set", change) for change in changes]
@@ -81,6 +83,11 @@ def compare_command(
 
 def _compared(a: str, b: str) -> Comparison | JobsComparison:
     """Return what differs between two runs, or between jobs of the same name in two scenarios."""
+    from astra_ns3.experiments.result import Result
+    from astra_ns3.experiments.scenario_result import ScenarioResult, result_in
+    from astra_ns3.report.comparison.compare import compare
+    from astra_ns3.report.comparison.jobs import compare_jobs
+
     scenarios = [each for each in map(result_in, (a, b)) if isinstance(each, ScenarioResult)]
     if len(scenarios) == _TWO:
         one, other = scenarios

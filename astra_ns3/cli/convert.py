@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from math import prod
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +13,13 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for, print_result, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import refuse
-from astra_ns3.playing.converting.conversion import TARGETS, Converted, Unrolling, convert, files_there
+from astra_ns3.playing.converting.targets import TARGETS
 from astra_ns3.units import counted
 from astra_ns3.whole_file import check_free
-from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
-from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.playing.converting.conversion import Converted
+    from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 _FIRST_TRACE = ".0.et"
 _MOST_NPUS = 2**24
@@ -42,7 +45,7 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 @click.option(
     "--to",
     "target",
-    type=click.Choice(tuple(TARGETS)),
+    type=click.Choice(TARGETS),
     default="chakra",
     show_default=True,
     help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's or SimAI's text, a model file, flows: our CSV, "
@@ -80,15 +83,21 @@ def convert_command(
     """Write the workload IN in another format.
 
     A prefix or folder of Chakra's traces is one workload."""
+    from astra_ns3.playing.converting.conversion import Unrolling, check_unrolling, convert
+
     workload = read(source, groups, keep_groups=True)
+    unrolling = Unrolling(sizes_of(dimensions), passes, scheduling_policy)
+    check_unrolling(workload, target, unrolling)
     check_workload_free(workload, target, output, overwrite=overwrite)
     with folder_for(output):
-        converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
+        converted = convert(workload, target, output, unrolling)
     tell_of(converted, as_json=as_json)
 
 
 def check_workload_free(workload: AnyWorkload, target: str, output: str, *, overwrite: bool) -> None:
     """Raise InputError if files would be replaced that aren't to be."""
+    from astra_ns3.playing.converting.conversion import files_there
+
     for path in files_there(workload, target, output):
         check_free(path, overwrite=overwrite)
 
@@ -109,6 +118,9 @@ def tell_of(converted: Converted, *, as_json: bool) -> None:
 
 def read(source: str, groups: str | None, *, keep_groups: bool = False) -> AnyWorkload:
     """A workload, of Chakra's with its communicators, with ``keep_groups`` those of one rank too; raises InputError."""
+    from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
+    from astra_ns3.workload.files.workload_formats import read_workload
+
     workload = read_workload(source)
     if isinstance(workload, ChakraTrace):
         return read_chakra(source, groups, keep_groups=keep_groups)

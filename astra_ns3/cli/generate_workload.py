@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,15 +12,10 @@ from astra_ns3.cli.convert import MOST_PASSES, check_workload_free, sizes_of, te
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.config.core.changing import settings_of
-from astra_ns3.config.formats.kinds import MODEL, told_apart
 from astra_ns3.errors import of_type, refuse
-from astra_ns3.playing.converting.conversion import Unrolling, convert
-from astra_ns3.playing.training.making import training_programs
-from astra_ns3.workload.files.workload_formats import read_workload
-from astra_ns3.workload.models.changes import changed
-from astra_ns3.workload.models.hugging_face import read_as_model
-from astra_ns3.workload.models.workload import ModelWorkload
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.workload.models.workload import ModelWorkload
 
 # What models are written as, and what conversion calls it.
 _MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
@@ -74,6 +70,14 @@ def generate_workload(
     as_json: bool,
 ) -> None:
     """Write the training of MODEL on a number of NPUs. MODEL is a model file, or a Hugging Face config.json."""
+    from astra_ns3.config.core.changing import settings_of
+    from astra_ns3.config.formats.kinds import MODEL, told_apart
+    from astra_ns3.playing.converting.conversion import Unrolling, convert
+    from astra_ns3.workload.files.workload_formats import read_workload
+    from astra_ns3.workload.models.changes import changed
+    from astra_ns3.workload.models.hugging_face import read_as_model
+    from astra_ns3.workload.models.workload import ModelWorkload
+
     read = read_as_model(model)
     with told_apart(model, MODEL):
         workload = read_workload(model) if read is None else read.workload
@@ -113,5 +117,7 @@ def _check_acts(target: str, dimensions: str | None, passes: int) -> None:
 
 def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
     """Return as few NPUs as can be, along as many dimensions as its groups of NPUs end at."""
+    from astra_ns3.playing.training.making import training_programs
+
     npus = workload.least_npus
     return training_programs(workload.plan(npus), workload.clock(), 1, (npus,)).grid.sizes

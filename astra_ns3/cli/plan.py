@@ -13,24 +13,14 @@ from astra_ns3.cli.output import print_result, show_logs
 from astra_ns3.cli.planning import TEXTS, changes_option, json_option, quiet_option, seconds_of, system_option
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
-from astra_ns3.config.core.changing import settings_of
-from astra_ns3.config.formats.kinds import MODEL, told_apart
-from astra_ns3.config.plan_file import read_plan_file
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import replace
-from astra_ns3.planning.plan import make_plan
-from astra_ns3.planning.plan_files import Asked, asked_by
-from astra_ns3.planning.request import USUAL_CPU_SECONDS, USUAL_PACKET_SECONDS, USUAL_PACKETS, PlanRequest
-from astra_ns3.planning.result import document
-from astra_ns3.planning.saving import save_plan
-from astra_ns3.planning.text import plan_text
-from astra_ns3.planning.varying.result import document as varied_document
-from astra_ns3.planning.varying.saving import save_varied
-from astra_ns3.planning.varying.text import varied_text
-from astra_ns3.planning.varying.varying import varied_keys, vary
+from astra_ns3.planning.usual_limits import USUAL_CPU_SECONDS, USUAL_PACKET_SECONDS, USUAL_PACKETS
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from astra_ns3.planning.plan_files import Asked
 
 Value = TypeVar("Value")
 
@@ -119,6 +109,15 @@ def plan_command(file: str, as_json: bool, quiet: bool, **options: Unpack[_Optio
     packets. What the folder has isn't played again. MODEL may be a file of a plan, which names model, network and
     options.
     """
+    from astra_ns3.planning.plan import make_plan
+    from astra_ns3.planning.result import document
+    from astra_ns3.planning.saving import save_plan
+    from astra_ns3.planning.text import plan_text
+    from astra_ns3.planning.varying.result import document as varied_document
+    from astra_ns3.planning.varying.saving import save_varied
+    from astra_ns3.planning.varying.text import varied_text
+    from astra_ns3.planning.varying.varying import vary
+
     show_logs("error")
     asked = _asked(file, options)
     refuse(not asked.play and not asked.varied, "--bounds-only goes with --vary")
@@ -141,6 +140,13 @@ def plan_command(file: str, as_json: bool, quiet: bool, **options: Unpack[_Optio
 
 def _asked(file: str, options: _Options) -> Asked:
     """Return what the file asks for, and what options say instead."""
+    from astra_ns3.config.core.changing import settings_of
+    from astra_ns3.config.formats.kinds import MODEL, told_apart
+    from astra_ns3.config.plan_file import read_plan_file
+    from astra_ns3.planning.plan_files import Asked, asked_by
+    from astra_ns3.planning.request import PlanRequest
+    from astra_ns3.planning.varying.varying import varied_keys
+
     config = read_plan_file(file)
     if config is None:
         with told_apart(file, MODEL):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from astra_ns3.cli.completion import results, words
@@ -9,13 +11,17 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for, print_json, print_result, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.experiments.integrity import blaming_damage
-from astra_ns3.experiments.result import Result
 from astra_ns3.report.alignment import aligned
-from astra_ns3.report.figures.with_matplotlib import check_target, write
-from astra_ns3.report.pictures.kind import Choice, width_of
-from astra_ns3.report.pictures.kinds import IN_FILES, kind_of
 from astra_ns3.whole_file import check_free
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.experiments.result import Result
+
+
+def _kinds() -> list[str]:
+    from astra_ns3.report.pictures.kinds import IN_FILES
+
+    return [kind.name for kind in IN_FILES]
 
 
 @click.command(
@@ -28,7 +34,7 @@ from astra_ns3.whole_file import check_free
     },
 )
 @click.argument("folder", metavar="DIR", shell_complete=results)
-@click.argument("kind", required=False, shell_complete=words(tuple(kind.name for kind in IN_FILES)))
+@click.argument("kind", required=False, shell_complete=words(_kinds))
 @click.option("-o", "--output", metavar="FILE", help="Where to write (.png, .svg, .pdf).  [default: KIND.png]")
 @click.option(
     "--width",
@@ -66,6 +72,12 @@ def plot_command(
     KIND is layers, exposed, timeline, accounts, completion, slowdown, bandwidth, utilisation, queues, rates or memory.
     Without it, the list says what has to be recorded for those that can't be drawn.
     """
+    from astra_ns3.experiments.integrity import blaming_damage
+    from astra_ns3.experiments.result import Result
+    from astra_ns3.report.figures.with_matplotlib import check_target, write
+    from astra_ns3.report.pictures.kind import Choice, width_of
+    from astra_ns3.report.pictures.kinds import kind_of
+
     if no_title and title is not None:
         raise click.UsageError("--no-title and --title exclude each other")
     wanted = None if kind is None else kind_of(kind)
@@ -92,6 +104,8 @@ def plot_command(
 
 def _list(result: Result, as_json: bool) -> None:
     """Print the pictures that the run has records for."""
+    from astra_ns3.report.pictures.kinds import IN_FILES
+
     suiting = [kind for kind in IN_FILES if kind.suits(result)]
     if as_json:
         kinds: list[JsonObject] = [

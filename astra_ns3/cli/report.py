@@ -11,11 +11,6 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.integrity import blaming_damage
-from astra_ns3.experiments.metadata import usual_options
-from astra_ns3.experiments.result import Result
-from astra_ns3.planning.page import told_page
-from astra_ns3.report.page.page import write_report
 from astra_ns3.whole_file import check_free, whole_file
 
 _DEFAULT_OUTPUT = "report.html"
@@ -39,6 +34,12 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
 
     Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
     """
+    from astra_ns3.experiments.integrity import blaming_damage
+    from astra_ns3.experiments.metadata import usual_options
+    from astra_ns3.experiments.result import Result
+    from astra_ns3.planning.page import told_page
+    from astra_ns3.report.page.page import write_report
+
     plan = told_page(Path(folders[0]))
     refuse(plan is not None and len(folders) > 1, "holds plans, whose report is of one folder", folders[0])
     if plan is not None:

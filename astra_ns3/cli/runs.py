@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,12 +13,13 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warnings, print_json, show, show_logs
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
-from astra_ns3.experiments.listing.choosing import in_order, wanted
 from astra_ns3.experiments.listing.columns import COLUMNS, NOTE, USUAL, Column, columns_of, plain, printable
-from astra_ns3.experiments.listing.finding import Found, FoundRun, find_runs
 from astra_ns3.experiments.tables import Table
 from astra_ns3.report.alignment import table
 from astra_ns3.units import counted
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.experiments.listing.finding import Found, FoundRun
 
 _FORMATS = ("table", "csv", "json")
 _MOST_DAMAGED = 5
@@ -64,6 +66,9 @@ def runs_command(
 
     A study's points are runs, too. Folders whose run can't be read are told at the end.
     """
+    from astra_ns3.experiments.listing.choosing import in_order, wanted
+    from astra_ns3.experiments.listing.finding import Found, find_runs
+
     show_logs("warning")
     there = find_runs(folder)
     found = there if every else Found(tuple(run for run in there.runs if not run.note), there.damaged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,22 +14,23 @@ from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.cli.show_network import show_network
 from astra_ns3.cli.show_scenario import show_scenario
 from astra_ns3.cli.show_workload import show_workload
-from astra_ns3.collectives.algorithms import ALGORITHMS
-from astra_ns3.collectives.lookup import lookup, pairs
-from astra_ns3.collectives.own_algorithms import first_own_kind
-from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.report.saving_figure import SUFFIXES
-from astra_ns3.report.schedule_figure import draw_schedule
-from astra_ns3.report.schedule_text import schedule_counts, schedule_text
-from astra_ns3.user_code import user_part
 from astra_ns3.whole_file import check_free
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.collectives.schedule import Schedule
 
 _DEFAULT_RANKS = 8
 _COLUMN_SUFFIXES = (".csv", ".json")
+
+
+def _algorithms() -> list[str]:
+    from astra_ns3.collectives.algorithms import ALGORITHMS
+
+    return list(ALGORITHMS)
 
 
 @click.group(
@@ -59,7 +61,7 @@ show_group.add_command(show_scenario)
         "astra-ns3 show collective bruck -k all_to_all -n 11 -o bruck.svg",
     ),
 )
-@click.argument("name", shell_complete=words(tuple(ALGORITHMS)))
+@click.argument("name", shell_complete=words(_algorithms))
 @click.option(
     "-k",
     "--kind",
@@ -92,6 +94,12 @@ def show_collective(
     NAME is an algorithm as system files name it (ring, direct3, doubleBinaryTree, ...), or file:PATH for a schedule of
     your own, or FILE.py:name for a function of yours that gives one; these are proved first.
     """
+    from astra_ns3.collectives.lookup import lookup
+    from astra_ns3.collectives.own_algorithms import first_own_kind
+    from astra_ns3.collectives.schedule_files import load_schedule
+    from astra_ns3.report.schedule_text import schedule_counts, schedule_text
+    from astra_ns3.user_code import user_part
+
     if no_figure and output:
         raise click.UsageError("--no-figure and --output exclude each other")
     wanted = None if kind is None else parse_kind(kind)
@@ -113,6 +121,9 @@ def show_collective(
 
 
 def _write(schedule: Schedule, kind: CollectiveKind, target: str) -> None:
+    from astra_ns3.collectives.schedule_files import save_schedule
+    from astra_ns3.report.schedule_figure import draw_schedule
+
     if target.endswith(SUFFIXES):
         draw_schedule(schedule, target)
     elif target.endswith(_COLUMN_SUFFIXES):
@@ -123,6 +134,8 @@ def _write(schedule: Schedule, kind: CollectiveKind, target: str) -> None:
 
 def _first_kind(name: str) -> CollectiveKind:
     """The first collective that an algorithm can do."""
+    from astra_ns3.collectives.lookup import lookup, pairs
+
     for kind in CollectiveKind:
         try:
             lookup(kind, name, 1)

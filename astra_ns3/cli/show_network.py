@@ -8,11 +8,6 @@ from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.experiments.network_summary import load_network, network_summary
-from astra_ns3.report.network.figure import draw_network
-from astra_ns3.report.network.text import network_text
-from astra_ns3.topology.checks import check_topology
-from astra_ns3.topology.files.writing import export
 from astra_ns3.whole_file import check_free
 
 ENDINGS = (".yaml", ".yml", ".json", ".txt")
@@ -39,6 +34,12 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
 
     Draws it, or writes it in another program's format, if asked to. .yaml is ASTRA-sim 2's analytical network.
     """
+    from astra_ns3.experiments.network_summary import load_network, network_summary
+    from astra_ns3.report.network.figure import draw_network
+    from astra_ns3.report.network.text import network_text
+    from astra_ns3.topology.checks import check_topology
+    from astra_ns3.topology.files.writing import export
+
     show_logs("warning")
     written = [path for path in (output, target) if path]
     for path in written:

@@ -9,7 +9,6 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import SCENARIO_ENDINGS
 from astra_ns3.cli.output import folder_for, log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.config.core.changing import settings_of
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.whole_file import check_free
 
@@ -66,6 +65,7 @@ def show_scenario(
 
     Draws it, if asked to: NPUs in rows by servers or racks, and below them jobs and events over time.
     """
+    from astra_ns3.config.core.changing import settings_of
     from astra_ns3.experiments.scenario_request import ScenarioRequest
     from astra_ns3.experiments.scenario_view import view_scenario
     from astra_ns3.report.figures.with_matplotlib import check_target, drawn, write

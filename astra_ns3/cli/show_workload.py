@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from astra_ns3.cli.completion import PICTURES, files
-from astra_ns3.cli.convert import read, sizes_of
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.config.flow_list import FlowList
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.forecasting.foreseen import Foreseen, foreseen_document
-from astra_ns3.experiments.jobs.flows import FlowsJob
-from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
-from astra_ns3.playing.training.model_summary import summary_of
-from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
-from astra_ns3.report.workload.figure import draw_levels
-from astra_ns3.report.workload.model import model_document, model_text
-from astra_ns3.report.workload.text import overview_document, overview_text
 from astra_ns3.units import counted, format_bytes, format_time
 from astra_ns3.whole_file import check_free
-from astra_ns3.workload.experts.skew import expert_skew
-from astra_ns3.workload.graphs.overview import overview
-from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
-from astra_ns3.workload.models.workload import ModelWorkload
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.config.flow_list import FlowList
+    from astra_ns3.workload.models.workload import ModelWorkload
 
 _DEFAULT_NPUS = 8
 
@@ -65,6 +56,15 @@ def show_workload(
     A training loop is shown as the graph of one of its passes, a model by its parameters and what an iteration takes.
     A prefix or folder of Chakra's traces is one workload.
     """
+    from astra_ns3.cli.convert import read, sizes_of
+    from astra_ns3.config.flow_list import FlowList
+    from astra_ns3.config.workload import Workload
+    from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
+    from astra_ns3.report.workload.figure import draw_levels
+    from astra_ns3.report.workload.text import overview_document, overview_text
+    from astra_ns3.workload.graphs.overview import overview
+    from astra_ns3.workload.models.workload import ModelWorkload
+
     show_logs("warning")
     if output:
         check_free(output, overwrite=overwrite)
@@ -89,6 +89,16 @@ def show_workload(
 
 def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: str | None, *, as_json: bool) -> None:
     """A model's numbers; its graph is drawn if asked for, and not told in numbers."""
+    from astra_ns3.experiments.forecasting.foreseen import Foreseen, foreseen_document
+    from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
+    from astra_ns3.playing.training.model_summary import summary_of
+    from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
+    from astra_ns3.report.workload.figure import draw_levels
+    from astra_ns3.report.workload.model import model_document, model_text
+    from astra_ns3.workload.experts.skew import expert_skew
+    from astra_ns3.workload.graphs.overview import overview
+    from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
+
     found = summary_of(workload, dimensions)
     plan = found.plan
     foreseen = foreseen_document(Foreseen(memory_of(plan), plan.memory_bytes, expert_skew(plan)))
@@ -112,6 +122,8 @@ def _written(output: str | None) -> str:
 
 def _show_flows(flows: FlowList, output: str | None, *, as_json: bool) -> None:
     """A list of flows has neither nodes nor levels."""
+    from astra_ns3.experiments.jobs.flows import FlowsJob
+
     refuse(bool(output), "is a list of flows, which has no graph to draw; leave out --output", flows.source)
     document = FlowsJob(flows).document()
     first, last = (format_time(int(time_ps)) for time_ps in (flows.starts_ps.min(), flows.starts_ps.max()))

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,14 +17,13 @@ from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.errors import PointsFailed, refuse, some_of, wrong
-from astra_ns3.studies.checking import forecasts
-from astra_ns3.studies.expansion import Expansion, expand
-from astra_ns3.studies.file import USUAL_PRESET, read_study
-from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
-from astra_ns3.studies.task import PointOutcome
-from astra_ns3.studies.text import list_text, state_of, study_text
-from astra_ns3.studies.workers.cluster import Security, tls_files
+from astra_ns3.studies.usual_preset import USUAL_PRESET
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.studies.expansion import Expansion
+    from astra_ns3.studies.result import StudyResult
+    from astra_ns3.studies.task import PointOutcome
+    from astra_ns3.studies.workers.cluster import Security
 
 
 @click.command(
@@ -77,6 +77,10 @@ def study_command(
 
     Points that the folder has are not run again: a study that was stopped goes on where it was.
     """
+    from astra_ns3.studies.expansion import expand
+    from astra_ns3.studies.file import read_study
+    from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
+
     show_logs("warning")
     expansion = expand(read_study(file), preset, only)
     folder = folder_of(expansion, output)
@@ -98,18 +102,20 @@ def study_command(
         progress=line,
     )
     run_is_over()
+    return _told(result, as_json)
+
+
+def _told(result: StudyResult, as_json: bool) -> int:
+    """Say what came out and which points failed, and return the exit status."""
+    from astra_ns3.studies.text import study_text
+
+    failures = result.failures
     if not as_json:
         show(study_text(result))
-    if result.failures:
-        return _tell_failures(result, as_json)
-    if as_json:
-        print_json({**_document(result), "exit_status": 0})
-    return 0
-
-
-def _tell_failures(result: StudyResult, as_json: bool) -> int:
-    """Say which points failed, and return the exit status."""
-    failures = result.failures
+    if not failures:
+        if as_json:
+            print_json({**_document(result), "exit_status": 0})
+        return 0
     names = some_of((f"{name}: {outcome.message}" for name, outcome in failures), 3, "; ", "; and")
     said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}"
     print_failure(said, PointsFailed.__name__, PointsFailed.exit_status, as_json, _document(result))
@@ -118,6 +124,8 @@ def _tell_failures(result: StudyResult, as_json: bool) -> int:
 
 def security_of(scheduler: str | None, ca_file: str | None, certificate: str | None, key: str | None) -> Security:
     """The three options of TLS as Dask takes them; None: Dask's own configuration decides. Raises InputError."""
+    from astra_ns3.studies.workers.cluster import tls_files
+
     options = {"--tls-ca-file": ca_file, "--tls-cert": certificate, "--tls-key": key}
     given = {name: file for name, file in options.items() if file is not None}
     if not given:
@@ -147,6 +155,9 @@ def _document(result: StudyResult) -> JsonObject:
 
 
 def _list(expansion: Expansion, outcomes: Mapping[str, PointOutcome], as_json: bool) -> None:
+    from astra_ns3.studies.checking import forecasts
+    from astra_ns3.studies.text import list_text, state_of
+
     left = [point for point in expansion.points if point.address not in outcomes]
     guesses = forecasts(left)
     if not as_json:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from astra_ns3.cli.progress import clock_text, columns_of
-from astra_ns3.studies.progress import StudyProgress
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.studies.progress import StudyProgress
 
 # Between two lines where nobody looks on.
 _LOG_SECONDS = 30.0

@@ -10,10 +10,7 @@ from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.experiments.integrity import blaming_damage
-from astra_ns3.experiments.result import Result
-from astra_ns3.report.tables import in_words
-from astra_ns3.report.timeline.timeline import FILE, MESSAGES, left_out, write_timeline
+from astra_ns3.report.timeline.usual import FILE, MESSAGES
 from astra_ns3.units import counted, format_bytes
 from astra_ns3.whole_file import check_free
 
@@ -39,6 +36,11 @@ def timeline_command(folder: str, output: str | None, messages: int, overwrite: 
 
     It shows what NPUs did, messages with arrows, and links; https://ui.perfetto.dev opens it in a browser.
     """
+    from astra_ns3.experiments.integrity import blaming_damage
+    from astra_ns3.experiments.result import Result
+    from astra_ns3.report.tables import in_words
+    from astra_ns3.report.timeline.timeline import left_out, write_timeline
+
     with blaming_damage((folder,)):
         result = Result.load(folder)
         if output is not None:  # the file in the run's own folder is this command's

@@ -26,10 +26,10 @@ from astra_ns3.planning.request import (
     FLOWS,
     PACKETS,
     PASSES_AXIS,
-    USUAL_PACKETS,
     PlanRequest,
 )
 from astra_ns3.planning.search import Found, Played, Search
+from astra_ns3.planning.usual_limits import USUAL_PACKETS
 from astra_ns3.studies.axes import Label
 from astra_ns3.studies.figures.data import DONE
 from astra_ns3.studies.playing import More, nothing_more, play_tasks

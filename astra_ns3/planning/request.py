@@ -19,16 +19,13 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.degrees import Choice
 from astra_ns3.planning.iterations import ITERATIONS
+from astra_ns3.planning.usual_limits import USUAL_CPU_SECONDS, USUAL_PACKET_SECONDS
 from astra_ns3.planning.usual_system import usual_system
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import Study, StudyConfig
 from astra_ns3.workload.models.workload import ModelWorkload
 
 Given = str | os.PathLike[str]
-USUAL_CPU_SECONDS = 480.0
-"""CPU time that playing may take."""
-USUAL_PACKETS, USUAL_PACKET_SECONDS = 3, 25.0
-"""How many of the best are played on packets, and the CPU time that each run may be forecast to take."""
 FLOWS, PACKETS = "flow", "ns3"
 AXIS, BACKEND = "plan", "backend"
 """The axes of the study that plays plans."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, islice, takewhile
+from itertools import chain, dropwhile, islice, takewhile
 
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass, field
@@ -30,7 +30,7 @@ class Found:
     """The outcome of a search. ``played``: choices in the order of their runs; ``too_large``: choices that don't fit.
 
     ``pruned``: choices that fit as far as their bound tells, and whose bound isn't below the best time; ``open``: those
-    that are neither played nor pruned, the least bound first.
+    that are neither played nor pruned, the least bound first, which is of a choice that fits.
     """
 
     bounds: int
@@ -125,17 +125,17 @@ class Search:
 
     def found(self) -> Found:
         """Return what was found so far."""
-        left = self._waiting
-        reached = list(filter(self._is_below, left))
+        below = list(filter(self._is_below, self._waiting))
+        reached = list(dropwhile(lambda each: not self.fits(each.choice), below))
         played = {choice: self._played[choice] for choice in self._begun if choice in self._played}
         return Found(
             len(self._bounds),
-            self._too_large,
+            self._too_large + len(below) - len(reached),
             played,
             {choice: self._begun[choice] for choice in played},
             {choice: self._memory[choice] for choice in played},
             tuple(reached),
-            len(left) - len(reached),
+            len(self._waiting) - len(below),
         )
 
     def _cheapest(self, most: int) -> list[Bound]:

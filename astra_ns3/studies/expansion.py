@@ -20,12 +20,13 @@ from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.data import AxisView, Row, View
 from astra_ns3.studies.figures.records import check_records
-from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
+from astra_ns3.studies.file import MOST_POINTS, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILE_OPTIONS, FILES_OF_POINTS, SCENARIO, as_text, option_named
 from astra_ns3.studies.only import chosen_by
 from astra_ns3.studies.scenarios import Scenarios
 from astra_ns3.studies.sources import USUAL_COMPAT, Sources
 from astra_ns3.studies.task import PointTask
+from astra_ns3.studies.usual_preset import USUAL_PRESET
 
 _MOST_TOLD = 5
 # Options of a run that each job of a scenario has of its own.

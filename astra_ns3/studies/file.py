@@ -38,7 +38,6 @@ from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import PS_PER_SECOND
 
 _SECONDS = {"min": 60, "h": 3600}
-USUAL_PRESET = "laptop"
 MOST_POINTS = 100_000
 _NAME = re.compile(r"\w[\w.-]*")
 

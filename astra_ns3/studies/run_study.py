@@ -20,7 +20,7 @@ from astra_ns3.report.page.markup import Markup
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.figures.kinds import written
-from astra_ns3.studies.file import USUAL_PRESET, figure_file, read_study
+from astra_ns3.studies.file import figure_file, read_study
 from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.page import NOTHING, Picture, page
 from astra_ns3.studies.playing import play_tasks
@@ -28,6 +28,7 @@ from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome
+from astra_ns3.studies.usual_preset import USUAL_PRESET
 from astra_ns3.studies.workers.cluster import Security
 from astra_ns3.whole_file import STUDY_TABLE, whole_file
 

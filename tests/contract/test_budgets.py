@@ -120,6 +120,17 @@ def test_of_pipelined_chunks_all_dimensions_take_as_long(tmp_path: Path) -> None
     assert inner == pytest.approx(outer, rel=WITHIN)
 
 
+def test_iterations_of_workloads_count_by_their_weights(tmp_path: Path) -> None:
+    """Of the first split alone."""
+    pytest.importorskip("scipy")
+    prices = {"budget": 50000, "dimensions": [{"gbps": 1}, {"gbps": 5}]}
+    request = asked(tmp_path, SERVERS, prices, rings(2, 1), [all_reduce(MEBIBYTE), all_reduce(2 * MEBIBYTE)])
+    split = find_budget(replace(request, weights=[3.0, 1.0], wall_seconds=1e-9)).fastest
+    first_ps, second_ps = split.times_ps
+    assert first_ps < second_ps
+    assert split.seconds == pytest.approx((3 * first_ps + second_ps) / 1e12)
+
+
 @pytest.mark.slow
 def test_no_split_of_a_grid_is_better(tmp_path: Path) -> None:
     """Two workloads, of which one prefers inner bandwidth: brute force over shares of the money."""

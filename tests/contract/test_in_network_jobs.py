@@ -188,3 +188,28 @@ def test_counts_of_a_network_and_what_fails_by_chance_leave_reducers_out() -> No
     counted = measure(graph)
     assert (counted.hosts, sum(each.count for each in counted.links)) == (16, 16 + 8)
     assert len(NAMED["link"](graph)) == 16 + 8
+
+
+def test_a_switch_spends_no_time_on_a_message_where_an_npu_has_an_endpoint_delay(tmp_path: Path) -> None:
+    """The first switch's number is the number of NPUs."""
+    file = tmp_path / "network.json"
+    one = {key: NETWORK["topology"][key] for key in ("link", "switch")}
+    topology = {**one, "kind": "single-switch", "npus": 4}
+    file.write_text(json.dumps({**NETWORK, "topology": topology}), encoding="utf-8")
+    result = astra_ns3.run(
+        workload=ALL_REDUCE,
+        system=SHARP,
+        network=file,
+        output=tmp_path / "run",
+        comm_scale=1 / 32,
+        changes={"system.endpoint-delay": 1000},
+        record=["accounts", "timeline"],
+        isolated=False,
+    )
+    chain = astra_ns3.explain(result).segments
+    assert {segment.npu for segment in chain if segment.kind == "message"} >= {4}
+    delays = [(segment.npu, segment.end_ps - segment.start_ps) for segment in chain if segment.kind == "endpoint"]
+    assert {npu for npu, _ in delays} <= set(range(4))
+    assert {delay_ps for _, delay_ps in delays} == {1_000_000}
+    assert chain[0].start_ps == 0
+    assert chain[-1].end_ps == result.finish_ps

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from support.lengths import some_slow
 from support.measured import OWN, AstraSimCase, Row, astra_sim_cases, rows, shared, shared_rows
 
 import astra_ns3
@@ -28,6 +29,24 @@ LARGE_PACKET_SCALE = 0.0002
 """Of the transformers, whose collectives are a hundred times as large."""
 
 
+# Seconds each; others play as long a loop on the same network, or the same loop elsewhere.
+LONG = (
+    *(
+        "m_RG_RN50",
+        "v_ep10_TF",
+        "v_ep10_RN50",
+        "v_baseline_RN50",
+        "a_RN50",
+        "a_TFfib",
+        "d2_TFfib",
+        "b_TFfib",
+        "d2_RN50",
+    ),
+    *("th_eq_ring_themis_FIFO", "th_eq_ring_themis_SCF_s16_c4", "th_eq_ring_themisFlex_FIFO_s16_c4"),
+)
+QUICK = [case for case in astra_sim_cases() if not case.row["id"].startswith(LONG)]
+
+
 def files(kind: str) -> list[Path]:
     folder = shared()
     return [] if folder is None else sorted((folder / "astra-sim-1.0" / kind).iterdir())
@@ -43,7 +62,7 @@ def cells(lines: list[str]) -> list[list[str | float]]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", astra_sim_cases(), ids=lambda case: str(case.row["id"]))
+@pytest.mark.parametrize("case", some_slow(astra_sim_cases(), QUICK), ids=lambda case: str(case.row["id"]))
 def test_version_1_is_met_to_the_nanosecond(case: AstraSimCase, tmp_path: Path) -> None:
     inputs = case.files(tmp_path)
     result = astra_ns3.run(

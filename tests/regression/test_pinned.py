@@ -11,14 +11,23 @@ from itertools import islice
 import pytest
 from soak import pinned_commands
 from soak.pinned import PINNED, pinned_runs, pins_of
+from support.lengths import some_slow
 
 AT_ONCE = 10
 COMMANDS_AT_ONCE = 30
 PINS = json.loads(PINNED.read_text(encoding="utf-8"))
-COMMAND_PINS = json.loads(pinned_commands.PINNED.read_text(encoding="utf-8"))
+COMMAND_PINS: dict[str, str] = json.loads(pinned_commands.PINNED.read_text(encoding="utf-8"))
+# Models of so many layers and parameters take seconds each to validate.
+LARGE = tuple(
+    f"validate -w inputs/workload/models/{name}.yaml"
+    for name in ("deepseek-v3", "gpt-3-175b", "llama-3-405b", "llama-3-70b", "transformer-1t", "turing-nlg-17b")
+)
+QUICK_COMMANDS = [words for words in COMMAND_PINS if not words.startswith(LARGE)]
+BEGINS = range(0, len(QUICK_COMMANDS), COMMANDS_AT_ONCE)
 
 
-@pytest.mark.parametrize("begin", range(0, len(PINS), AT_ONCE))
+# Every other ten runs are of all kinds, too.
+@pytest.mark.parametrize("begin", some_slow(range(0, len(PINS), AT_ONCE), range(0, len(PINS), 2 * AT_ONCE)))
 def test_runs_give_what_is_pinned(begin: int) -> None:
     moved: list[str] = []
     for name, make in islice(pinned_runs(), begin, min(begin + AT_ONCE, len(PINS))):
@@ -34,9 +43,15 @@ def test_all_kinds_of_runs_are_pinned_and_none_is_refused() -> None:
     assert {"validate", "summary", "results: explain", "report", "run.json", "nodes.parquet", "memory.csv"} <= keys
 
 
-@pytest.mark.parametrize("begin", range(0, len(COMMAND_PINS), COMMANDS_AT_ONCE))
-def test_commands_print_and_write_what_is_pinned(begin: int) -> None:
-    words = list(COMMAND_PINS)[begin : begin + COMMANDS_AT_ONCE]
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(QUICK_COMMANDS[begin : begin + COMMANDS_AT_ONCE] for begin in BEGINS),
+        pytest.param([words for words in COMMAND_PINS if words not in QUICK_COMMANDS], marks=pytest.mark.slow),
+    ],
+    ids=[*map(str, BEGINS), "large models"],
+)
+def test_commands_print_and_write_what_is_pinned(words: list[str]) -> None:
     assert {each: pinned_commands.pin_of(each) for each in words} == {each: COMMAND_PINS[each] for each in words}
 
 

@@ -28,7 +28,7 @@ from typing import IO, NoReturn
 import pytest
 
 import astra_ns3
-from astra_ns3 import cli
+from astra_ns3 import cli, planning, report
 from astra_ns3.experiments.isolated.warming import warm_up
 from support.small_run import small_network, small_system, small_workload
 from support.usual_signals import usual_signals
@@ -150,11 +150,10 @@ def load_once() -> None:
             output=Path(folder) / "out",
             record=["flows"],
         ).flows.to_string()
-    for module in pkgutil.iter_modules(cli.__path__):  # each command loads its own rooms when it is called
-        importlib.import_module(f"{cli.__name__}.{module.name}")
-    for name in ("astra_ns3.planning.plan", "astra_ns3.planning.budget.budget", "astra_ns3.studies.run_study"):
-        importlib.import_module(name)
-    for name in ("matplotlib.pyplot", "scipy.optimize"):
+    for room in (cli, planning, report):  # each command loads its own rooms when it is called
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+    for name in ("astra_ns3.studies.run_study", "matplotlib.pyplot", "scipy.optimize"):
         importlib.import_module(name)
 
 

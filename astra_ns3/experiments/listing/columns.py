@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from astra_ns3.config.core.plain import Json, dotted_keys
 from astra_ns3.errors import nearest, wrong
-from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.frozen import dataclass
-from astra_ns3.network.floor.floor import is_below
 from astra_ns3.units import BY_ENDING, EXACT_BY_KEY
+
+if TYPE_CHECKING:  # help and Tab do without
+    from astra_ns3.experiments.listing.finding import FoundRun
 
 _SECONDS = "_seconds"
 _LIST_BETWEEN = " "
@@ -62,6 +64,8 @@ class Column:
 
     def _mark(self, run: FoundRun) -> str:
         """Return what stands beside the end of a run that no network with its lines can reach."""
+        from astra_ns3.network.floor.floor import is_below
+
         share = at(run.metadata, "floor.share")
         below = self.key == "finish_ps" and isinstance(share, (int, float)) and is_below(share)
         return " (below the floor)" if below else ""

@@ -17,6 +17,7 @@ from astra_ns3.config.prices import PricesConfig, PricesFile, read_prices
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field, replace
+from astra_ns3.planning.usual_limits import USUAL_BUDGET_SECONDS
 from astra_ns3.planning.usual_system import usual_system
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.file import Study, StudyConfig
@@ -25,8 +26,6 @@ from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.workload import ModelWorkload
 
 Given = str | os.PathLike[str]
-USUAL_SECONDS = 240.0
-"""Time that runs may take."""
 _RESULTS = Path("results")
 _MOST_WEIGHT = 1e9
 _PART, _AXIS = "workloads", "workload"
@@ -49,7 +48,7 @@ class BudgetRequest:
     output: Given | None = None
     budget: float | None = None
     changes: Mapping[str, Json] = field(default_factory=dict)
-    wall_seconds: float | None = USUAL_SECONDS
+    wall_seconds: float | None = USUAL_BUDGET_SECONDS
 
     @cached_property
     def folder(self) -> Path:

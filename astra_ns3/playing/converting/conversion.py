@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import prod
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
 from astra_ns3.frozen import replace
 from astra_ns3.playing.converting.starts import followed_rooted, other_starts
+from astra_ns3.playing.converting.targets import ASTRA_SIM, CHAKRA, CHAKRA_JSON, MODEL, SIMAI
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.units import counted
@@ -40,7 +41,7 @@ class Unrolling(NamedTuple):
 
     dimensions: tuple[int, ...] | None = None
     passes: int = 1
-    policy: str = "LIFO"
+    scheduling_policy: str = "LIFO"
 
 
 class Converted(NamedTuple):
@@ -55,18 +56,45 @@ _Write = Callable[[AnyWorkload, str, Unrolling], Converted]
 
 
 def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], unrolling: Unrolling) -> Converted:
-    """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
-    converted = one_of("format", target, TARGETS)(workload, os.fspath(output), unrolling)
-    if not isinstance(workload, ModelWorkload) or target == "model":
+    """Write ``workload`` to ``output`` in the format ``target``, one of the ``TARGETS``; raises InputError."""
+    converted = one_of("format", target, _WRITTEN)(workload, os.fspath(output), unrolling)
+    if not isinstance(workload, ModelWorkload) or target == MODEL:
         return converted
     return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))
 
 
+def check_unrolling(workload: AnyWorkload, target: str, unrolling: Unrolling) -> None:
+    """Raise InputError for settings that change nothing of what is written."""
+    heeded = _heeded(workload, target)
+    usual = Unrolling()._asdict()
+    idle = [name for name, value in unrolling._asdict().items() if value != usual[name] and name not in heeded]
+    works = f"only {_options(heeded)} works" if heeded else f"none of {_options(Unrolling._fields)} works"
+    refuse(
+        bool(idle),
+        f"{_options(idle)}: no effect on this workload in the format {target}, where {works}",
+        workload.source,
+    )
+
+
+def _heeded(workload: AnyWorkload, target: str) -> tuple[str, ...]:
+    """Return the settings that change what is written."""
+    of_simai = isinstance(workload, Workload) and workload.loop in SIMAI_LOOPS
+    if isinstance(workload, (Workload, ModelWorkload)):
+        if target in (CHAKRA, CHAKRA_JSON) or (target == SIMAI and not of_simai):
+            return Unrolling._fields
+        return ("dimensions",) if target == ASTRA_SIM and isinstance(workload, ModelWorkload) else ()
+    return ("dimensions",) if target == SIMAI and _rank_alone(workload) is not None else ()
+
+
+def _options(names: Iterable[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
 def files_there(workload: AnyWorkload, target: str, output: str) -> tuple[str, ...]:
     """Return the files that :func:`convert` would replace."""
-    if not target.startswith("chakra"):
+    if not target.startswith(CHAKRA):
         return (output,) if os.path.lexists(output) else ()
-    suffix = "json" if target == "chakra-json" else "et"
+    suffix = "json" if target == CHAKRA_JSON else "et"
     ranks = rank_files(output.removesuffix(f".{suffix}"), suffix)
     alone = _rank_alone(workload)
     return tuple(path for rank, path in ranks.items() if alone is None or rank == alone)
@@ -93,7 +121,9 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
     warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
     written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
     if isinstance(graphs, UnrolledLoop):
-        rooted = set[CollectiveKind]().union(*(followed_rooted(graphs.nodes(npu)) for npu in graphs.first_npus))
+        rooted = set[CollectiveKind]().union(
+            *(followed_rooted(graphs, npu, graphs.dimensions) for npu in graphs.first_npus)
+        )
         warnings = (*warnings, *graphs.other_updates(), *other_starts(rooted, graphs.source))
     if written.rounded:
         warnings = (
@@ -124,8 +154,8 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     if isinstance(workload, ModelWorkload):
         plan = workload.plan(prod(dimensions))
         programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)
-        return UnrolledLoop(programs, unrolling.policy)
-    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
+        return UnrolledLoop(programs, unrolling.scheduling_policy)
+    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.scheduling_policy)
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
@@ -159,7 +189,7 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
     warnings = (*graphs.warnings, *check_graphs(graphs))
     loop = rolled(graphs)
     if not isinstance(graphs, UnrolledLoop) and graphs.npus > 1:
-        warnings = (*warnings, *other_starts(followed_rooted(graphs.nodes(0)), graphs.source))
+        warnings = (*warnings, *other_starts(followed_rooted(graphs, 0), graphs.source))
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
     turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
     if turns > 1:
@@ -222,12 +252,11 @@ def _to_flows(target: str) -> _Write:
     return write
 
 
-TARGETS: Mapping[str, _Write] = {
-    "chakra": _to_chakra,
-    "chakra-json": partial(_to_chakra, as_json=True),
-    "astra-sim": _to_text,
-    "simai": _to_simai,
-    "model": _to_model,
+_WRITTEN: Mapping[str, _Write] = {
+    CHAKRA: _to_chakra,
+    CHAKRA_JSON: partial(_to_chakra, as_json=True),
+    ASTRA_SIM: _to_text,
+    SIMAI: _to_simai,
+    MODEL: _to_model,
     **{name: _to_flows(name) for name in WRITERS},
 }
-"""Formats that can be written."""

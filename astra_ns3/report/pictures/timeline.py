@@ -63,6 +63,9 @@ def _in_file(records: Records, choice: Choice) -> Figure:
               height=0.12 * (program + 1.4 * len(most)) + 0.05)
         for npu in npus
     ]  # fmt: skip
+    changes = _network(records, finish_ps, unit, 0.45, 0.9)
+    if changes:
+        panels.append(Panel(x, Axis("network", low=-0.1, high=1, bare=True), changes, height=0.17))
     return Figure(panels, share_x=True)
 
 
@@ -86,20 +89,36 @@ def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.
     """Return bars, or where there are too many for the width, which share of each moment went into what."""
     spans = {kind: tracks.get((npu, kind), _NO_SPANS[:2]) for kind in _PROGRAM}
     if sum(len(starts) for starts, _ in spans.values()) <= MOST_BARS:
-        least_ps, series = LEAST_SHARE * finish_ps, list[Series]()
-        for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True):
-            lengths = np.maximum(ends - starts, least_ps)  # waits are drawn last, so no short one is hidden
-            begins, lanes = np.minimum(starts, finish_ps - lengths), np.full(len(starts), bottom + 0.45)
-            series.append(Spans(begins / unit[0], lengths / unit[0], lanes, 0.9, name=name, colour=colour))
-        return series
+        # waits are drawn last, so no short one is hidden
+        return [
+            _visible(*times, finish_ps, unit, bottom + 0.45, 0.9, name, colour)
+            for times, (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True)
+        ]
     edges = np.linspace(0, finish_ps, MOST_BARS + 1)
-    below, series = np.full(MOST_BARS, float(bottom)), []
+    below, series = np.full(MOST_BARS, float(bottom)), list[Series]()
     for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True):
         share = covered(starts, ends, edges)
         above = below + 0.9 * np.where(share > 0, np.maximum(share, LEAST_HEIGHT), 0)
         series.append(Band(edges / unit[0], below, above, name=name, colour=colour))
         below = above
     return series
+
+
+def _visible(
+    starts: Numbers, ends: Numbers, finish_ps: int, unit: style.Unit, lane: float, thick: float, name: str, colour: str
+) -> Spans:
+    """Return intervals on a lane, none of them too short to be seen."""
+    lengths = np.maximum(ends - starts, LEAST_SHARE * finish_ps)
+    begins = np.minimum(starts, finish_ps - lengths)
+    lanes = np.full(len(starts), lane)
+    return Spans(begins / unit[0], lengths / unit[0], lanes, thick, name=name, colour=colour)
+
+
+def _network(records: Records, finish_ps: int, unit: style.Unit, lane: float, thick: float) -> list[Series]:
+    """Return when parts of the network are changed; nothing if none is."""
+    starts, ends = _changes(records, finish_ps)
+    spans = _visible(starts, ends, finish_ps, unit, lane, thick, "changed", style.GREY)
+    return [spans] if len(starts) else []
 
 
 def _collectives(records: Records, choice: Choice) -> Figure:
@@ -124,10 +143,13 @@ def _collectives(records: Records, choice: Choice) -> Figure:
     for kind, colour in zip(kinds, cycle(style.COLOURS), strict=False):
         own = np.flatnonzero([row["kind"] == kind for row in shown])
         series.append(Spans(start[own] / unit[0], (end - start)[own] / unit[0], own, name=kind, colour=colour))
+    changes = _network(records, finish_ps, unit, len(names), 0.8)
+    if changes:
+        names.append("network")
     note = f"the first {len(shown)} of {len(rows)} collectives" if len(shown) < len(rows) else ""
     x = Axis("time", unit[1], 0, finish_ps / unit[0], grid=True)
-    panel = Panel(x, Axis(names=names, letters=5), series, note=note, empty="no collective was issued",
-                  height=0.11 * max(len(shown), 4))  # fmt: skip
+    panel = Panel(x, Axis(names=names, letters=5), [*series, *changes], note=note, empty="no collective was issued",
+                  height=0.11 * max(len(names), 4))  # fmt: skip
     return Figure([panel], legend=(3, 3))
 
 
@@ -210,20 +232,17 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
         found = [(np.full(len(spans[0]), lanes[track]), *spans) for track, spans in tracks.items() if track[1] == what]
         lane, starts, ends = (np.concatenate(each) for each in zip(*(found or [_NO_SPANS]), strict=True))
         series.append(Spans(starts / unit[0], (ends - starts) / unit[0], lane, thick, name=name, colour=colour))
-    starts, ends = _changes(shown)
-    if len(starts):
-        lane = np.full(len(starts), len(names))
+    changes = _network(shown.run, shown.finish_ps, unit, len(names), 0.5)
+    if changes:
         names.append("network")
-        lengths = (ends - starts) / unit[0]
-        series.append(Spans(starts / unit[0], lengths, lane, 0.5, name="changed", colour=style.GREY))
     x = Axis("time", unit[1], 0, end_ps / unit[0], grid=True)
-    return Panel(x, Axis(names=names), series, shown.name, of_run=True, height=1.5 + 0.17 * len(names))
+    return Panel(x, Axis(names=names), [*series, *changes], shown.name, of_run=True, height=1.5 + 0.17 * len(names))
 
 
-def _changes(shown: Shown) -> tuple[Numbers, Numbers]:
+def _changes(records: Records, finish_ps: int) -> tuple[Numbers, Numbers]:
     """Return when parts of the network are changed while a job plays, on its own clock."""
-    begin_ps, finish_ps = int((shown.run.metadata.get("job") or {}).get("start_ps") or 0), shown.finish_ps
-    spans = [span for event in shown.run.events for span in event_spans(event, begin_ps + finish_ps)]
+    begin_ps = int((records.metadata.get("job") or {}).get("start_ps") or 0)
+    spans = [span for event in records.events for span in event_spans(event, begin_ps + finish_ps)]
     times = np.clip(np.array(spans, np.int64).reshape(-1, 2) - begin_ps, 0, finish_ps)
     times = times[times[:, 0] < times[:, 1]]
     return merged(times[:, 0], times[:, 1], 0)

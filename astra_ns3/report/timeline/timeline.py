@@ -18,12 +18,9 @@ from astra_ns3.report.timeline.programs import (
     write_phases,
     write_run,
 )
+from astra_ns3.report.timeline.usual import FILE, MESSAGES
 from astra_ns3.report.timeline.writer import TraceWriter, Written
 from astra_ns3.whole_file import whole_file
-
-FILE = "timeline.pftrace"
-MESSAGES = 20_000
-"""At most so many messages are in a trace, unless it is said otherwise."""
 
 
 @dataclass(frozen=True)

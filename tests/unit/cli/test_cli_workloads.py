@@ -212,6 +212,13 @@ def test_members_of_a_broadcast_that_end_at_different_times_are_a_warning() -> N
     assert warning in convert("two.txt", "two", "--dimensions", "16").output
     Path("one.txt").write_text(f"{head}1\n{row.format('a')}")
     assert "warning" not in convert("one.txt", "one", "--dimensions", "16").output
+    alone = head.replace("group: 1", "group: 16")
+    Path("alone.txt").write_text(f"{alone}2\n{row.format('b')}{row.format('a')}")
+    assert convert("alone.txt", "alone", "--dimensions", "16").stderr == ""
+    plain = "b -1 0 BROADCAST 1048576 0 NONE 0 0 NONE 0 0\n"
+    Path("loop.txt").write_text(f"HYBRID_MODEL_DATA\n2\n{2 * plain}")
+    assert warning in convert("loop.txt", "loop", "--dimensions", "1x4").stderr
+    assert convert("loop.txt", "loop1", "--dimensions", "4x1").stderr == ""
     write_graph("graph.json", NODE.format(1, 5, []), NODE.format(2, 5, [1]))
     assert warning in convert("graph.json", "text", "--to", "simai", "--dimensions", "4").output
 
@@ -310,3 +317,32 @@ def test_where_a_model_is_wanted_another_kind_of_file_is_named_before_what_is_mi
         assert str(result.exception).startswith(f"{file}: {what}")
     result = CliRunner().invoke(plan_command, ["config.json", "-n", NETWORK], standalone_mode=False)
     assert "expected a model file; astra-ns3 generate workload config.json -o model.yaml" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("workload", "target", "options", "idle", "works"),
+    [
+        (DLRM, "astra-sim", ["--dimensions", "2x4", "--passes", "2"], "--dimensions, --passes", None),
+        (str(INPUTS / "chakra"), "chakra-json", ["--scheduling-policy", "FIFO"], "--scheduling-policy", None),
+        (str(INPUTS / "flows-16.csv"), "htsim", ["--dimensions", "16"], "--dimensions", None),
+        (str(INPUTS / "moe-simai-16.txt"), "simai", ["--dimensions", "16"], "--dimensions", None),
+        (MODEL, "model", ["--passes", "2"], "--passes", None),
+        (MODEL, "astra-sim", ["--dimensions", "8", "--passes", "2"], "--passes", "--dimensions"),
+    ],
+)
+def test_options_that_change_nothing_of_a_format_are_refused(
+    workload: str, target: str, options: list[str], idle: str, works: str | None
+) -> None:
+    which = "none of --dimensions, --passes, --scheduling-policy works" if works is None else f"only {works} works"
+    expected = f"{workload}: {idle}: no effect on this workload in the format {target}, where {which}"
+    assert str(convert(workload, "out", "--to", target, *options).exception) == expected
+    assert not Path("out").exists()
+
+
+def test_the_number_of_npus_of_one_rank_s_trace_is_heeded_alone() -> None:
+    assert convert(str(INPUTS / "micro-all-reduce.txt"), "all", "--dimensions", "4").exception is None
+    Path("alone.3.et").write_bytes(Path("all.3.et").read_bytes())
+    words = ("alone.3.et", "simai.txt", "--to", "simai", "--dimensions", "4")
+    refused = str(convert(*words, "--passes", "2").exception)
+    assert refused.endswith("--passes: no effect on this workload in the format simai, where only --dimensions works")
+    assert convert(*words).exception is None

@@ -48,7 +48,7 @@ def request(folder: Path, **options: Any) -> PlanRequest:
 def chosen(space: Space, **keys: Json) -> Choice:
     """The choice with these degrees, by the last words of keys."""
     cells = (cell for shape in space.shapes for cell in space.cells(shape))
-    every = (choice for cell in cells for choice in space.choices(cell, 16))
+    every = (choice for cell in cells for choice in space.choices(cell, space.workload.totals().layers))
     usual = {"tensor": 1, "context": 1, "pipeline": 1, "zero": 0, "micro_batch": 1, "recompute": "none"}
     wanted = {**usual, **keys}
     return next(
@@ -92,6 +92,16 @@ def test_a_smaller_model_keeps_all_degrees_and_a_layer_for_each_part_of_the_mode
     played = [found.on for found in seconds]
     assert len(set(played)) > 1
     assert any("of 16 layers" in words and "of 32 samples" in words for words in played)
+
+
+def test_layers_that_stages_of_two_parts_cannot_share_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 12 layers, 6 are no multiple of the four parts, and 4 are."""
+    monkeypatch.setitem(MODEL, "model", {**MODEL["model"], "layers": 12})  # type: ignore[dict-item]
+    keys: dict[str, Json] = {"pipeline": 2, "virtual_stages": 2, "schedule": "interleaved"}
+    found = sized(request(tmp_path, packet_seconds=1e-6), **keys)
+    assert "with 4 of 12 layers, 4 of 32 samples" in found.on
 
 
 def test_what_no_smaller_model_makes_cheap_is_left_out_and_says_so(tmp_path: Path) -> None:

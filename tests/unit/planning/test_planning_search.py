@@ -111,6 +111,22 @@ def test_a_bound_that_is_the_best_time_is_not_played(space: Space, choices: list
     assert (list(found.played), found.pruned) == ([choices[0]], 2)
 
 
+def test_the_least_bound_that_is_left_is_of_a_choice_that_fits(space: Space, choices: list[Choice]) -> None:
+    """Bounds on memory let all pass; a run of the first one left needs more than an NPU has."""
+
+    def needed(choice: Choice) -> int:
+        plan = changed(space.workload, choice.keys).plan(space.npus)
+        return max(stage.peak.usage.total_bytes for stage in memory_of(plan))
+
+    by_memory = sorted(choices, key=needed)
+    small, other, large = by_memory[0], by_memory[1], by_memory[-1]
+    bounds = [Bound(large, 1000, 1, 1.0), Bound(other, 1500, 1, 1.0), Bound(small, 1800, 1, 1.0)]
+    search = Search(space, bounds, needed(large) - 1, 1, cpu_seconds=0.5, first=(small,))
+    found = played(search, {small: 2000})
+    assert ([each.choice for each in found.open], found.too_large, found.pruned) == ([other], 1, 0)
+    assert found.gap == pytest.approx(1 - 1500 / 2000)
+
+
 def test_what_is_still_running_counts_towards_the_limit(space: Space, choices: list[Choice]) -> None:
     """Two of a second each fit into 2.5 seconds side by side, a third doesn't; only the first bound is the least."""
     bounds = [Bound(choice, 1000 * number, 1, 1.0) for number, choice in enumerate(choices[:4], start=1)]

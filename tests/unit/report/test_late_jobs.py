@@ -16,7 +16,8 @@ import astra_ns3
 from astra_ns3 import Tenant
 from astra_ns3.cli.plot import plot_command
 from astra_ns3.report.records import needed, table_of
-from astra_ns3.report.timeline.timeline import FILE, left_out, write_timeline
+from astra_ns3.report.timeline.timeline import left_out, write_timeline
+from astra_ns3.report.timeline.usual import FILE
 
 US = 1_000_000
 START_PS = 25 * US

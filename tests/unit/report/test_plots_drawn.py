@@ -181,6 +181,17 @@ def test_pauses_are_drawn_where_they_were(folder: Path) -> None:
     assert (spans["host2"].x0, spans["host2"].x1) == pytest.approx((7, finish_us))
 
 
+def test_a_pause_of_a_picosecond_can_be_seen(copy: Path) -> None:
+    """In a run of 800 us it is drawn half a thousandth wide, as one with another that follows at once."""
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps({**document, "finish_ps": 800 * US}), encoding="utf-8")
+    rows = [(start + after, "host0", 8 * (not after)) for start in (2 * US, 2 * US + 9, 90 * US) for after in (0, 1)]
+    write_ports(copy, "pauses", "paused_priorities", rows)
+    (bars,) = picture(copy, "queues").axes[1].collections
+    spans = [path.get_extents() for path in bars.get_paths()]
+    assert [(span.x0, span.x1) for span in spans] == [pytest.approx((2, 2.4)), pytest.approx((90, 90.4))]
+
+
 def test_rates_of_the_pairs_chosen_are_drawn(folder: Path) -> None:
     figure = picture(folder, "rates", select="0-1")
     rate, window = lines(figure), lines(figure, 1)
@@ -323,6 +334,26 @@ def test_short_waits_are_drawn_and_stay_within_the_run(copy: Path, monkeypatch: 
     ]
     values, _, baseline = stairs.get_data()
     assert (values - np.asarray(baseline)).tolist() == pytest.approx([0.09, 0.09])
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["operations", "collectives"])
+def test_the_timeline_shows_when_the_network_is_changed(copy: Path, recorded: bool) -> None:
+    """A link twice down for 1 ns, and another from some time on: below all else."""
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    flap = {"name": "a", "start_ps": 10 * US, "end_ps": 10 * US + 1000, "every_ps": 50 * US, "times": 2, "up": False}
+    later = {"name": "b", "start_ps": 650 * US, "end_ps": None, "up": False}
+    hidden = () if recorded else ("operations.parquet", "phases.parquet")
+    files = [name for name in document["files"] if name not in hidden]
+    changed = {**document, "finish_ps": 700 * US, "events": [flap, later], "files": files}
+    assert "network" not in words_of(picture(copy, "timeline"))
+    (copy / "run.json").write_text(json.dumps(changed), encoding="utf-8")
+    for name in hidden:
+        (copy / name).unlink()
+    figure = picture(copy, "timeline")
+    assert {"network", "changed"} <= set(words_of(figure))
+    spans = [path.get_extents() for path in figure.axes[-1].collections[-1].get_paths()]
+    assert [(span.x0, span.x1) for span in spans] == [pytest.approx(each) for each in ((10, 11), (60, 61), (650, 700))]
+    assert len({span.y0 for span in spans}) == 1
 
 
 def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(

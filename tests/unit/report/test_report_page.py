@@ -162,6 +162,14 @@ def test_bars_of_an_npu_add_up_to_its_finish(tmp_path: Path) -> None:
     assert sums == pytest.approx([us * US / scale_ps for us in run.npus["finish_us"]], rel=PS_DIGITS)
 
 
+def test_bars_of_some_npus_are_noted_and_those_of_all_are_not() -> None:
+    run = played()
+    for detail, notes in ((NPUS - 1, [f"run 0: {NPUS - 1} of {NPUS} NPUs, evenly spread."]), (NPUS, [])):
+        figure = made("exposed", run, detail=detail)
+        assert isinstance(figure, Figure)
+        assert list(figure.notes) == notes
+
+
 def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> None:
     run = recorded_run(tmp_path / "run")
     (panel,) = panels("timeline", run)
@@ -175,6 +183,15 @@ def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> Non
     assert length == pytest.approx(run.metadata["compute_ps"] / scale_ps, rel=0.02)  # what touches is drawn as one
     waits = trace(panel, "wait")
     assert max(base + x for base, x in zip(waits["base"], waits["x"], strict=True)) <= run.finish_ps / scale_ps + 1e-3
+
+
+def test_timelines_beside_each_other_end_where_the_longer_run_does(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", record=["timeline"])
+    document: Any = {**run.metadata, "finish_ps": 3 * run.finish_ps}
+    longer = astra_ns3.Result(document, Files(folder=run.folder), run.folder)
+    scale_ps, _ = time_unit(longer.finish_ps, 1)
+    for panel in panels("timeline", run, longer):
+        assert panel.layout["xaxis"]["range"][1] == pytest.approx(longer.finish_ps / scale_ps)
 
 
 def test_the_timeline_of_a_job_has_a_lane_for_changes_of_the_network_on_the_job_s_clock(tmp_path: Path) -> None:

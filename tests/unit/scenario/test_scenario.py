@@ -36,6 +36,7 @@ from astra_ns3.network.recorded import (
 )
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
+from astra_ns3.scenario.tenant import Restart, with_tries
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables, TableOwner
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -440,6 +441,25 @@ def test_hops_find_their_message_s_tenant_whichever_comes_first() -> None:
     assert kept.column("b/accounts", "instance") == [7, 9]
     assert kept.column("b/accounts", "start_ps") == [0, 30]
     assert kept.column("a/accounts", "start_ps") == [90]
+    later = [bits.of(1, 10), bits.of(0, 11)]
+    tables.write(
+        "accounts", _columns(ACCOUNTS, 2, source=[5, 0], destination=[4, 1], instance=later, start_ps=[150] * 2)
+    )
+    tables.write("account_hops", _columns(ACCOUNT_HOPS, 2, message=[3, 4], arrival_ps=[160, 170]))
+    assert kept.column("a/account_hops", "message") == [0, 1]
+    assert kept.column("b/account_hops", "message") == [0, 0, 1, 2]
+
+
+def test_tries_are_numbered_from_the_second_on_and_made_anew() -> None:
+    job = tenant("job", 2, restart=Restart(after_ps=5, at_most=2))
+    tries = list(with_tries([job, tenant("other", 2)]))
+    assert [(each.name, each.job) for each in tries] == [
+        ("job", None),
+        ("job, try 2", "job"),
+        ("job, try 3", "job"),
+        ("other", None),
+    ]
+    assert list(with_tries(tries)) == tries
 
 
 def test_what_a_message_waited_behind_is_told_in_the_numbers_of_the_job_that_it_is_of() -> None:

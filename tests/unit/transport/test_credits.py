@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.credit_lanes import check_detours, check_lanes
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.transport.check import check_transports
-from astra_ns3.transport.credits import lanes_in_use, next_lanes
+from astra_ns3.transport.credits import lanes_in_use, loop_ps, next_lanes
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 FRAME = 1062
@@ -76,6 +77,14 @@ def test_credits_of_a_round_trip_are_not_warned_of() -> None:
     frames = -(-(2 * ON_LINE_PS + 2 * 500_000) // ON_LINE_PS)
     assert not warnings({"bytes": frames * FRAME})
     assert warnings({"bytes": frames * FRAME - 1})
+
+
+def test_a_round_trip_of_credit_counts_each_begun_picosecond_of_a_line() -> None:
+    """1,000 bytes take 26,666.7 ps at 300 Gb/s."""
+    port: Any = SimpleNamespace(rate_bps=300_000_000_000, delay_ps=10)
+    given: Any = SimpleNamespace(update_ps=5)
+    assert loop_ps(port, given, 1000) == 2 * 26_667 + 2 * 10 + 5
+    assert loop_ps(port, given, 1500) == 2 * 40_000 + 2 * 10 + 5
 
 
 @pytest.mark.parametrize(

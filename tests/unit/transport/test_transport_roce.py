@@ -296,6 +296,12 @@ def test_what_contradicts_itself_is_refused() -> None:
             LOSSLESS,
             "timely needs 10.93 ms",
         ),
+        # DCTCP with rates: the same steps.
+        (
+            {"congestion_control": {"kind": "dctcp", "window": False, "rate_ai": "10Mbps"}},
+            LOSSLESS,
+            "dctcp needs 10.93 ms to get from half of 100 Gb/s back",
+        ),
         ({"congestion_control": "hpcc", "window": "none"}, LOSSLESS, "set window: bdp"),
         # 20 packets of 1082 bytes are sent in 1731.2 ns, acknowledged after 2186.88 ns: 79%.
         ({"window": "20KB"}, LOSSLESS, "cannot fill the link: it is sent in 1.731 us and acknowledged after 2.187 us"),

@@ -167,6 +167,150 @@ PUBLISHED: dict[str, tuple[Config, int]] = {
         },
         109_482_240,
     ),
+    "Gemma 7B": (
+        {
+            "model_type": "gemma",
+            "head_dim": 256,
+            "hidden_size": 3072,
+            "intermediate_size": 24576,
+            "max_position_embeddings": 8192,
+            "num_attention_heads": 16,
+            "num_hidden_layers": 28,
+            "num_key_value_heads": 16,
+            "vocab_size": 256000,
+        },
+        8_537_680_896,
+    ),
+    "Phi-3 mini": (
+        {
+            "model_type": "phi3",
+            "hidden_size": 3072,
+            "intermediate_size": 8192,
+            "max_position_embeddings": 4096,
+            "num_attention_heads": 32,
+            "num_hidden_layers": 32,
+            "num_key_value_heads": 32,
+            "vocab_size": 32064,
+        },
+        3_821_079_552,
+    ),
+}
+# With four vectors in a layer that are normalised, of which a model file has two.
+FOUR_NORMS: dict[str, tuple[Config, int]] = {
+    "Gemma 2 2B": (
+        {
+            "model_type": "gemma2",
+            "attn_logit_softcapping": 50.0,
+            "cache_implementation": "hybrid",
+            "final_logit_softcapping": 30.0,
+            "head_dim": 256,
+            "hidden_activation": "gelu_pytorch_tanh",
+            "hidden_size": 2304,
+            "intermediate_size": 9216,
+            "max_position_embeddings": 8192,
+            "num_attention_heads": 8,
+            "num_hidden_layers": 26,
+            "num_key_value_heads": 4,
+            "query_pre_attn_scalar": 256,
+            "sliding_window": 4096,
+            "vocab_size": 256000,
+        },
+        2_614_341_888,
+    ),
+    "Gemma 3 1B": (
+        {
+            "model_type": "gemma3_text",
+            "hidden_activation": "gelu_pytorch_tanh",
+            "hidden_size": 1152,
+            "intermediate_size": 6912,
+            "max_position_embeddings": 32768,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 26,
+            "num_key_value_heads": 1,
+            "query_pre_attn_scalar": 256,
+            "sliding_window_pattern": 6,
+            "vocab_size": 262144,
+        },
+        999_885_952,
+    ),
+}
+# Other keys of the published files, none of which changes what an iteration takes.
+COMMON: Config = {
+    "_name_or_path": "published/name",
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "bos_token_id": 1,
+    "eos_token_id": [128001, 128009],
+    "hidden_act": "silu",
+    "initializer_range": 0.02,
+    "pad_token_id": None,
+    "rms_norm_eps": 1e-05,
+    "rope_scaling": {"factor": 8.0, "rope_type": "llama3"},
+    "rope_theta": 500000.0,
+    "torch_dtype": "bfloat16",
+    "transformers_version": "4.43.0",
+    "use_cache": True,
+}
+OTHERS: dict[str, Config] = {
+    "Llama-3 8B": {**COMMON, "architectures": ["LlamaForCausalLM"], "mlp_bias": False, "pretraining_tp": 1},
+    "Mistral 7B": {**COMMON, "architectures": ["MistralForCausalLM"], "head_dim": None},
+    "Mixtral 8x7B": {**COMMON, "output_router_logits": False, "router_aux_loss_coef": 0.02, "router_jitter_noise": 0.0},
+    "Qwen2 7B": {**COMMON, "max_window_layers": 28, "sliding_window": 131072, "use_sliding_window": False},
+    "Qwen1.5 MoE A2.7B": {
+        **COMMON,
+        "norm_topk_prob": False,
+        "router_aux_loss_coef": 0.001,
+        "use_sliding_window": False,
+    },
+    "Qwen3 8B": {**COMMON, "max_window_layers": 36, "sliding_window": None, "use_sliding_window": False},
+    "Qwen3 30B A3B": {**COMMON, "norm_topk_prob": True, "output_router_logits": False, "router_aux_loss_coef": 0.001},
+    "DeepSeek-V2-Lite": {
+        **COMMON,
+        "aux_loss_alpha": 0.001,
+        "auto_map": {"AutoConfig": "configuration_deepseek.DeepseekV2Config"},
+        "ep_size": 1,
+        "n_group": 1,
+        "norm_topk_prob": False,
+        "num_nextn_predict_layers": None,
+        "pretraining_tp": 1,
+        "routed_scaling_factor": 1.0,
+        "scoring_func": "softmax",
+        "seq_aux": True,
+        "topk_group": 1,
+        "topk_method": "greedy",
+    },
+    "GPT-2": {
+        "activation_function": "gelu_new",
+        "architectures": ["GPT2LMHeadModel"],
+        "attn_pdrop": 0.1,
+        "embd_pdrop": 0.1,
+        "layer_norm_epsilon": 1e-05,
+        "n_ctx": 1024,
+        "resid_pdrop": 0.1,
+        "summary_activation": None,
+        "summary_first_dropout": 0.1,
+        "summary_proj_to_labels": True,
+        "summary_type": "cls_index",
+        "summary_use_proj": True,
+        "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}},
+    },
+    "BERT base": {
+        "attention_probs_dropout_prob": 0.1,
+        "gradient_checkpointing": False,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "layer_norm_eps": 1e-12,
+        "pad_token_id": 0,
+        "position_embedding_type": "absolute",
+    },
+    "Gemma 7B": {**COMMON, "hidden_act": "gelu", "hidden_activation": None},
+    "Phi-3 mini": {
+        **COMMON,
+        "embd_pdrop": 0.0,
+        "original_max_position_embeddings": 4096,
+        "resid_pdrop": 0.0,
+        "sliding_window": None,
+    },
 }
 
 
@@ -186,6 +330,49 @@ def test_a_model_of_a_config_has_its_published_parameters(tmp_path: Path, name: 
     plan = read.workload.plan(1)
     held = sum(block.parameters + block.expert_parameters for chunk in plan.chunks for block in chunk)
     assert held == parameters
+
+
+@pytest.mark.parametrize("name", FOUR_NORMS)
+def test_the_norms_that_a_model_file_lacks_are_told(tmp_path: Path, name: str) -> None:
+    config, parameters = FOUR_NORMS[name]
+    read = read_as_model(written(tmp_path, config))
+    assert read is not None
+    missing = 2 * config["hidden_size"] * config["num_hidden_layers"]
+    assert read.workload.totals().parameters == parameters - missing
+    assert missing < 1e-4 * parameters
+    assert "the norms behind attention and network are left out" in read.notes[0]
+    assert not any("not read" in note for note in read.notes)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_keys_that_change_nothing_are_passed_over_in_silence(tmp_path: Path, name: str) -> None:
+    config, parameters = PUBLISHED[name]
+    alone = read_as_model(written(tmp_path, config))
+    read = read_as_model(written(tmp_path, {**OTHERS[name], **config, **(OTHERS[name] if "V2" in name else {})}))
+    assert alone is not None
+    assert read is not None
+    assert read.workload.totals().parameters == parameters
+    expected = () if "V2" in name else alone.notes
+    assert read.notes == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"attention_dropout": 0.1}, "attention_dropout is passed over"),
+        (
+            {"gradient_checkpointing": True, "capacity_factor": 2},
+            "gradient_checkpointing, capacity_factor: not read, and",
+        ),
+        ({"torch_dtype": "float32"}, "torch_dtype 'float32' is passed over"),
+        ({"capacity_factor": 0, "gradient_checkpointing": False, "unknown": None}, None),
+    ],
+)
+def test_keys_that_matter_and_are_not_read_are_told(tmp_path: Path, change: Config, said: str | None) -> None:
+    path = written(tmp_path, {**LLAMA, **change})
+    read = read_as_model(path)
+    assert read is not None
+    assert [note.startswith(f"{path}: {said}") for note in read.notes] == ([] if said is None else [True])
 
 
 def test_training_has_our_defaults_and_no_more_tokens_than_the_model_has_positions(tmp_path: Path) -> None:
@@ -222,7 +409,7 @@ def test_the_defaults_that_no_setting_changes_are_told(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"model_type": "gemma3"}, "key 'model_type': found 'gemma3', which isn't read yet; allowed: llama, mistral"),
+        ({"model_type": "phi"}, "key 'model_type': found 'phi', which isn't read yet; allowed: llama, mistral"),
         ({"model_type": "qwen_2"}, "did you mean 'qwen2'?"),
         ({"attention_bias": True}, "key 'attention_bias': is true for a part of the products"),
         ({"hidden_size": None}, "key 'hidden_size' is missing"),

@@ -16,6 +16,7 @@ from astra_ns3.config.formats.hugging_face.keys import Keys
 _QUERY_KEY_VALUE = "query_key_value"
 # What Qwen3's configuration has where ``head_dim`` is absent.
 _ROTARY_HEAD_SIZE = 128
+_GEMMA_HEAD_SIZE = 256
 
 
 def _rotary(keys: Keys, kv_heads: int | None = None) -> JsonObject:
@@ -57,12 +58,23 @@ def _qwen2(keys: Keys) -> JsonObject:
     return {**_rotary(keys), "biases": _QUERY_KEY_VALUE}
 
 
+def _refuse_attention_biases(keys: Keys) -> None:
+    biased = keys.switch("attention_bias", False)
+    keys.refuse(biased, "attention_bias", "is true, biases of attention alone, which a model file can't say")
+
+
+def _gemma(keys: Keys, *, query_key_norm: bool = False) -> JsonObject:
+    _refuse_attention_biases(keys)
+    shape = {**_rotary(keys), "head_size": keys.count("head_dim", _GEMMA_HEAD_SIZE)}
+    return {**shape, "tied_embeddings": keys.switch("tie_word_embeddings", True), "query_key_norm": query_key_norm}
+
+
+def _phi3(keys: Keys) -> JsonObject:
+    return {**_rotary(keys), "dropout": keys.share("resid_pdrop", 0) > 0}
+
+
 def _qwen3(keys: Keys) -> JsonObject:
-    keys.refuse(
-        keys.switch("attention_bias", False),
-        "attention_bias",
-        "is true, biases of attention alone, which a model file can't say",
-    )
+    _refuse_attention_biases(keys)
     shape = _rotary(keys)
     return {**shape, "head_size": shape.get("head_size", _ROTARY_HEAD_SIZE), "query_key_norm": True}
 
@@ -83,7 +95,7 @@ def _qwen3_experts(keys: Keys) -> JsonObject:
 
 def _chosen(keys: Keys, width: int) -> JsonObject:
     """Qwen's experts: of each so many layers, but for some at the beginning."""
-    every, dense = keys.count("decoder_sparse_step", 1), keys.data.get("mlp_only_layers") or []
+    every, dense = keys.count("decoder_sparse_step", 1), keys.plain("mlp_only_layers") or []
     if not isinstance(dense, list) or dense != list(range(len(dense))) or (dense and every > 1):
         raise keys.error("mlp_only_layers", f"found {shown(dense)}, expected the first layers, or none")
     return {
@@ -96,11 +108,7 @@ def _chosen(keys: Keys, width: int) -> JsonObject:
 
 
 def _deepseek(keys: Keys, *, router_biases: bool) -> JsonObject:
-    keys.refuse(
-        keys.switch("attention_bias", False),
-        "attention_bias",
-        "is true, biases of attention alone, which a model file can't say",
-    )
+    _refuse_attention_biases(keys)
     keys.refuse(
         keys.count("moe_layer_freq", 1) > 1, "moe_layer_freq", f"found {keys.count('moe_layer_freq')}, expected 1"
     )
@@ -126,7 +134,7 @@ def _deepseek(keys: Keys, *, router_biases: bool) -> JsonObject:
 
 
 def _deepseek_v3(keys: Keys) -> JsonObject:
-    return _deepseek(keys, router_biases=keys.data.get("topk_method", "noaux_tc") == "noaux_tc")
+    return _deepseek(keys, router_biases=keys.plain("topk_method", "noaux_tc") == "noaux_tc")
 
 
 def _gpt2(keys: Keys) -> JsonObject:
@@ -152,7 +160,7 @@ def _bert(keys: Keys) -> JsonObject:
     for key in ("is_decoder", "add_cross_attention"):
         keys.refuse(keys.switch(key, False), key, "is true, which a model file can't say")
     keys.refuse(
-        keys.data.get("position_embedding_type", "absolute") != "absolute",
+        keys.plain("position_embedding_type", "absolute") != "absolute",
         "position_embedding_type",
         "isn't 'absolute', the only one that a model file can say",
     )
@@ -184,10 +192,16 @@ FAMILIES: Mapping[str, Callable[[Keys], JsonObject]] = {
     "qwen3_moe": _qwen3_experts,
     "deepseek_v2": partial(_deepseek, router_biases=False),
     "deepseek_v3": _deepseek_v3,
+    "gemma": _gemma,
+    "gemma2": _gemma,
+    "gemma3_text": partial(_gemma, query_key_norm=True),
+    "phi3": _phi3,
     "gpt2": _gpt2,
     "bert": _bert,
 }
 """By ``model_type``."""
+FOUR_NORMS = ("gemma2", "gemma3_text")
+"""Families that normalise behind attention and network, too."""
 ACTIVATIONS = (
     *("gelu", "gelu_10", "gelu_accurate", "gelu_fast", "gelu_new", "gelu_python", "gelu_python_tanh"),
     *("gelu_pytorch_tanh", "laplace", "leaky_relu", "linear", "mish", "prelu", "quick_gelu", "relu", "relu2"),

@@ -13,7 +13,7 @@ from astra_ns3.config.core.json_reading import not_json
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.config.formats.hugging_face.families import ACTIVATIONS, FAMILIES
+from astra_ns3.config.formats.hugging_face.families import ACTIVATIONS, FAMILIES, FOUR_NORMS
 from astra_ns3.config.formats.hugging_face.keys import Keys
 from astra_ns3.errors import InputError, nearest, of_type
 
@@ -22,6 +22,16 @@ USUAL_SEQUENCE = 4096
 _DATATYPES = ("bfloat16", "float16")
 # A key that tells a config.json, even one that isn't valid JSON.
 _SIGN = re.compile(r'"(model_type|architectures)"\s*:')
+# Keys that change neither the parameters nor what an iteration takes, except for those of dropout some per mille.
+_IDLE = re.compile(
+    r"_\w+|architectures|transformers_version|auto_map|\w+_token_id|id2label|label2id|task_specific_params|"
+    r"\w+_(eps|epsilon|range|theta|coef|alpha|softcapping|noise)|rope_\w+|summary_\w+|pooler_\w+|output_\w+|"
+    r"scale_attn_\w+|attn_pdrop|embd_pdrop|attention_probs_dropout_prob|classifier_dropout|use_cache|"
+    r"cache_implementation|attn_implementation|pretraining_tp|n_ctx|n_special|predict_special_tokens|"
+    r"reorder_and_upcast_attn|directionality|max_window_layers|layer_types|\w*sliding_window_pattern|norm_topk_prob|"
+    r"scoring_func|topk_method|topk_group|n_group|seq_aux|ep_size|routed_scaling_factor|partial_rotary_factor|"
+    r"query_pre_attn_scalar|original_max_position_embeddings|qk_head_dim"
+)
 
 
 class Imported(NamedTuple):
@@ -59,36 +69,41 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
 
 
 def _imported(keys: Keys) -> Imported:
-    family = keys.data.get("model_type")
+    family = keys.plain("model_type")
     family = of_type(family, str, f"key 'model_type' is missing, expected one of {', '.join(FAMILIES)}", keys.source)
     if family not in FAMILIES:
         words = f"found {shown(family)}, which isn't read yet; allowed: {', '.join(FAMILIES)}"
         raise keys.error("model_type", f"{words}{nearest(family, FAMILIES)}")
-    keys.check_word("activation_function" if family == "gpt2" else "hidden_act", ACTIVATIONS)
+    for key in ("activation_function",) if family == "gpt2" else ("hidden_act", "hidden_activation"):
+        keys.check_word(key, ACTIVATIONS)
     shape = FAMILIES[family](keys)
     positions = keys.count("n_positions" if family == "gpt2" else "max_position_embeddings", USUAL_SEQUENCE)
     training: dict[str, Json] = {"sequence": min(USUAL_SEQUENCE, positions)}
-    datatype = keys.data.get("torch_dtype", keys.data.get("dtype"))
+    datatype = keys.plain("torch_dtype", keys.plain("dtype"))
     if datatype in _DATATYPES:
         training["datatype"] = datatype
     return Imported(
         {"kind": "transformer", "name": _name(keys, family), "model": shape, "training": training},
-        tuple(_left_out(keys, positions)),
+        tuple(_left_out(keys, family, positions, datatype)),
     )
 
 
 def _name(keys: Keys, family: str) -> str:
     """Return the name it was loaded by; without one, its family and its folder."""
-    named = keys.data.get("_name_or_path")
+    named = keys.plain("_name_or_path")
     words = named if isinstance(named, str) and named.strip("/. ") else ""
     return Path(words).name or f"{family} of {Path(keys.source).absolute().parent.name or 'a config.json'}"
 
 
-def _left_out(keys: Keys, positions: int) -> list[str]:
-    """Return a line for each setting that a model file has no key for; none changes the number of parameters."""
+def _left_out(keys: Keys, family: str, positions: int, datatype: Json) -> list[str]:
+    """Return a line for each setting that a model file has no key for, or that isn't known."""
     said = []
-    window = keys.data.get("sliding_window")
-    sliding = keys.data.get("use_sliding_window", True)
+    if family in FOUR_NORMS:
+        said.append("the norms behind attention and network are left out, less than 0.01% of the parameters")
+    if datatype is not None and datatype not in _DATATYPES:
+        said.append(f"torch_dtype {shown(datatype)} is passed over: training.datatype says what products are in")
+    window = keys.plain("sliding_window")
+    sliding = keys.plain("use_sliding_window", True)
     if isinstance(window, int) and sliding and window < positions:
         said.append(f"sliding_window isn't modelled: attention goes over sequences of more than {window} tokens whole")
     if keys.has("num_nextn_predict_layers") and keys.number("num_nextn_predict_layers"):
@@ -99,4 +114,7 @@ def _left_out(keys: Keys, positions: int) -> list[str]:
         said.append("quantization_config is passed over: training.datatype says what products are computed in")
     if keys.has("attention_dropout") and keys.share("attention_dropout", 0):
         said.append("attention_dropout is passed over")
+    others = [key for key in keys.not_asked() if not _IDLE.fullmatch(key)]
+    if others:
+        said.append(f"{', '.join(others)}: not read, and may change what a model takes")
     return [f"{keys.source}: {words}" for words in said]

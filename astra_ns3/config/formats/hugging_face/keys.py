@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, nearest, refuse, wrong
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,20 @@ class Keys:
 
     source: str
     data: Mapping[str, Json]
+    _asked: set[str] = field(default_factory=set)
+
+    def plain(self, key: str, default: Json = None) -> Json:
+        """Return the value as it stands there."""
+        self._asked.add(key)
+        return self.data.get(key, default)
 
     def has(self, key: str) -> bool:
         """Whether the key stands there and isn't null."""
-        return self.data.get(key) is not None
+        return self.plain(key) is not None
+
+    def not_asked(self) -> list[str]:
+        """Return the keys that nobody asked for so far, without those that are null, zero, false or empty."""
+        return [key for key, value in self.data.items() if value and key not in self._asked]
 
     def count(self, key: str, default: int | None = None) -> int:
         """Return a whole number above 0; raises InputError if it is missing without a default, or is none."""
@@ -45,7 +55,7 @@ class Keys:
 
     def check_word(self, key: str, allowed: Collection[str]) -> None:
         """Raise InputError, with the nearest, for a word that is none of the allowed ones; the key may be absent."""
-        found = self.data.get(key)
+        found = self.plain(key)
         if found is not None and found not in allowed:
             expected = f"{', '.join(allowed)}{nearest(str(found), allowed)}"
             raise self.error(key, f"found {shown(found)}, expected one of {expected}")
@@ -66,7 +76,7 @@ class Keys:
         return value
 
     def _value(self, key: str, default: Json) -> Json:
-        value = self.data.get(key)
+        value = self.plain(key)
         if value is not None:
             return value
         numbers = [name for name, other in self.data.items() if isinstance(other, (int, float))]
