@@ -104,7 +104,7 @@ def test_a_part_that_is_not_there_is_named_with_its_line_and_the_nearest(target:
 
 def test_an_npu_is_at_its_host_where_a_host_has_several() -> None:
     links = (Link(0, 2, RATE, 1), Link(1, 2, RATE, 1))
-    pairs = Graph(2, 1, links, (0, 0, 1, 1), (10**9,) * 4)
+    pairs = Graph(2, 1, links, (0, 0, 1, 1), (10**9,))
     assert [node_of(f"npu {npu}", pairs) for npu in range(4)] == [0, 0, 1, 1]
     assert [node_of(name, pairs) for name in ("host 1", "switch 0")] == [1, 2]
 
