@@ -284,7 +284,7 @@ def _flows_line(job: TenantDocument) -> tuple[str, ...]:
 _ENDED_BY = {
     "others": "by others",
     "time": "by its end",
-    "transport": "by its transport, which gave up,",
+    "transport": "by its transport, which gave up",
     "device": "by a device that died",
 }
 
@@ -303,10 +303,11 @@ def _line(job: TenantDocument) -> tuple[str, ...]:
 def _ended(job: TenantDocument) -> str:
     """Return which try a job's last one was, how many passes a job has done that was stopped, and by what."""
     by = _ENDED_BY.get(job["ended_by"] or "")
-    words = [] if by is None else [f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"]
+    done = "" if job["passes_done"] is None else f" after {counted(job['passes_done'], 'pass', 'passes')}"
+    words = [] if by is None else [f"ended {by}{done}"]
     if job.get("restarts"):
-        first = format_time(job["first_start_ps"]) if job["first_start_ps"] else "0"
+        again = format_time((job["start_ps"] or 0) + job["lost_ps"])
         kept = counted(job["resumed_passes"], "pass", "passes")
         resumed = f", {kept} from a checkpoint" if job["resumed_passes"] else ""
-        words.insert(0, f"try {job['restarts'] + 1}{resumed}, the first from {first} on")
+        words.insert(0, f"compute and exposed of try {job['restarts'] + 1}, from {again} on{resumed}")
     return "; ".join(words)

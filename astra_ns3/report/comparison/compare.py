@@ -84,8 +84,9 @@ def _states(*runs: tuple[str, Records]) -> Iterator[str]:
     for name, run in runs:
         job = run.metadata.get("job") or {}
         if job.get("restarts"):
-            played = counted(run.metadata["passes"] - job["resumed_passes"], "pass", "passes")
-            yield f"{name} is try {job['restarts'] + 1} of its job, which plays {played} of {run.metadata['passes']}"
+            done = counted((job["passes_done"] or 0) - job["resumed_passes"], "pass", "passes")
+            tried = f"try {job['restarts'] + 1} of it, which did {done} of {run.metadata['passes']}"
+            yield f"finish of {name} is that of the whole job, all else of {tried}"
         floor = below_floor(run.metadata)
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"
