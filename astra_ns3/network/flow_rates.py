@@ -1,0 +1,13 @@
+"""How the backend ``flow`` finds the rates of flows on a network."""
+
+from __future__ import annotations
+
+from astra_ns3.network.ideal.ways import routing_parts
+from astra_ns3.network.plan import NetworkPlan
+
+
+def meet_in_queues(plan: NetworkPlan) -> bool:
+    """Return whether nothing slows senders: flows then meet in queues, else they share lines at once."""
+    pauses = any(config.is_lossless for config in plan.graph.switch_configs)
+    held_back = any(each.flow_held_back or each.window_bytes > 0 for each in plan.transports.values())
+    return not (pauses or held_back or plan.changes or routing_parts(plan))
