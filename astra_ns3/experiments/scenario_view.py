@@ -9,12 +9,13 @@ from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
+from astra_ns3.experiments.forecasting.unsure import unsure_of
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import foreseen_tries, parts_of
 from astra_ns3.experiments.validate import does_not_fit, tenants_of
-from astra_ns3.frozen import asdict, dataclass
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RowDocument, ScenarioDocument, TenantDocument, chosen
 from astra_ns3.scenario.events import event_documents
 from astra_ns3.scenario.placement import Places, places_of
@@ -36,11 +37,8 @@ class ScenarioView:
 
     def document(self) -> JsonObject:
         """As plain data."""
-        return {**chosen(self.scenario, self.scenario), "forecast": self.forecast_document(), "warnings": self.warnings}
-
-    def forecast_document(self) -> dict[str, int | float]:
-        """Return what the run will send; numbers of packets only where there are packets."""
-        return {name: value for name, value in asdict(self.forecast).items() if value is not None}
+        size = self.forecast.document()
+        return {**chosen(self.scenario, self.scenario), "forecast": chosen(size, size), "warnings": self.warnings}
 
 
 def view_scenario(request: ScenarioRequest) -> ScenarioView:
@@ -49,10 +47,11 @@ def view_scenario(request: ScenarioRequest) -> ScenarioView:
     parts = parts_of(request, tenants)
     check_reducers(parts)
     check_end(parts)
+    passes = [part.passes for _, part in request.parts]
     warnings = dict.fromkeys(words for inputs in tenants for words in inputs.warnings)
     return ScenarioView(
         _document(request, tenants),
-        forecast(parts, foreseen_tries(request, tenants)),
+        forecast(parts, foreseen_tries(request, tenants), unsure_of([*zip(tenants, passes, strict=True)])),
         (*warnings, *does_not_fit(parts)),
     )
 

@@ -16,6 +16,7 @@ from astra_ns3.experiments.forecasting.capacity import check_run_fits
 from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
 from astra_ns3.experiments.forecasting.foreseen import foreseen_document
+from astra_ns3.experiments.forecasting.unsure import unsure_of
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, Parts, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
@@ -53,10 +54,8 @@ class Validation:
     """Numbers of a model, as run.json has them: memory by stage, how experts are chosen."""
 
     def document(self) -> JsonObject:
-        """As plain data; numbers of packets only where there are packets."""
-        found = asdict(self)
-        found["forecast"] = {name: value for name, value in found["forecast"].items() if value is not None}
-        return found
+        """As plain data."""
+        return {**asdict(self), "forecast": self.forecast.document()}
 
 
 def validate(
@@ -87,7 +86,7 @@ def validate(
         hosts=inputs.graph.hosts - len(inputs.graph.reducers) - len(inputs.graph.storage),
         switches=inputs.graph.switches,
         links=len(inputs.graph.links) - len(inputs.graph.reducers),
-        forecast=forecast([(inputs, options.passes)]),
+        forecast=forecast([(inputs, options.passes)], unsure=unsure_of([(inputs, options.passes)])),
         in_force=None if inputs.packets is None else in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *does_not_fit([(inputs, options.passes)])),
         foreseen=foreseen,

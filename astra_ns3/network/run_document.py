@@ -469,6 +469,33 @@ class RunDocument(ForeseenDocument, total=False):
 SeedsDocument = dict[str, Any]  # run.json of several seeds: a table of their runs' own numbers
 
 
+class ForecastDocument(TypedDict, total=False):
+    """The size of a run to come."""
+
+    collectives: int
+    """Collectives, and messages from one NPU to another."""
+    launches: int
+    """How often an NPU starts a phase of a chunk."""
+    messages: int
+    """Messages of all NPUs."""
+    bytes: int
+    """Bytes of all messages."""
+    packets: int
+    """Packets with data; left out where messages travel by formula."""
+    connections: int
+    """TCP connections; left out without packets."""
+    queue_pairs: int
+    """RoCE queue pairs; left out without packets."""
+    wall_seconds: float
+    """CPU time on one core."""
+    memory_bytes: int
+    """Highest resident memory."""
+    not_counted: Sequence[str]
+    """Parts of the run that aren't counted, in words; left out if all are."""
+    may_not_come: Sequence[str]
+    """Parts that are counted and may not come, in words; left out if all come."""
+
+
 def chosen(document: Mapping[str, Any], names: Iterable[str]) -> JsonObject:  # any of the documents above
     """Return those of ``names`` that run.json has, with their values, in the order of ``names``."""
     return {name: document[name] for name in names if name in document}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.network.run_document import (
     EventDocument,
     FileDocument,
+    ForecastDocument,
     RunDocument,
     ScenarioDocument,
     TenantDocument,
@@ -17,6 +18,7 @@ from astra_ns3.network.run_document import (
 )
 from astra_ns3.report.alignment import aligned, clock, ranges, table
 from astra_ns3.report.floor_text import allowed_rows
+from astra_ns3.report.validation import bound_word, estimate_rows
 from astra_ns3.units import counted, exact_time, format_bytes, format_rate, format_time
 
 _MOST_NPUS = 40
@@ -67,13 +69,13 @@ def recovery_text(recovery: FileDocument) -> str:
     return "; ".join(words)
 
 
-def scenario_validation_text(document: ScenarioDocument, forecast: Mapping[str, int | float]) -> str:
+def scenario_validation_text(document: ScenarioDocument, forecast: ForecastDocument) -> str:
     """The same, and how large the run will be."""
+    bound = bound_word(forecast)
     rows = [
-        ("messages", f"{forecast['messages']:,} ({format_bytes(int(forecast['bytes']))})"),
-        *([("packets", f"{forecast['packets']:,} with data")] if "packets" in forecast else []),
-        ("estimated time", f"{clock(forecast['wall_seconds'])} on one core"),
-        ("estimated memory", format_bytes(int(forecast["memory_bytes"]))),
+        ("messages", f"{bound}{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
+        *([("packets", f"{bound}{forecast['packets']:,} with data")] if "packets" in forecast else []),
+        *estimate_rows(forecast),
     ]
     return f"{scenario_text(document)}\n{aligned(rows)}"
 

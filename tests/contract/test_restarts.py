@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -205,7 +206,8 @@ def test_what_is_shown_says_how_often_a_job_begins_again(tmp_path: Path) -> None
     assert "2; again 30s after a failure, 3 times at most" in scenario_text(view.scenario)
     assert len(view.scenario["jobs"]) == 1
     plain = view_scenario(ScenarioRequest(scenario=files.scenario([files.job(passes=2)], None)))
-    assert view.forecast == plain.forecast
+    tries = ("tries of 'a' after its transport gives up",)
+    assert view.forecast == replace(plain.forecast, not_counted=tries)
 
 
 @pytest.mark.parametrize(
