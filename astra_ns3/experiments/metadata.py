@@ -122,6 +122,7 @@ def scenario_document(
         "finish_ps": finish_ps,
         "floor": None if played.floor is None else played.floor.document(finish_ps),
         "scenario": request.scenario_source,
+        "scenario_keys": request.scenario_keys,
         "jobs": tenants,
         "waits": waits_document(tenants),
         "npu_time_used": npu_time_used(tenants, first.npus, finish_ps),

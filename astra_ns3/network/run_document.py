@@ -381,6 +381,8 @@ class RunDocument(ForeseenDocument, total=False):
     """Share of the time of all NPUs in which jobs had them. With several jobs alone."""
     scenario: str | None
     """The scenario's file; null: there is none. With several jobs alone."""
+    scenario_keys: FileDocument | None
+    """The file's keys that aren't at their defaults, with `--set`; null: there is no file. With several jobs alone."""
     events: Sequence[EventDocument]
     """The effect of each event on each part. With several jobs alone."""
     recovery: FileDocument
