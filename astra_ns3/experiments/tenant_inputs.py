@@ -82,7 +82,7 @@ def _of_shared_lines(scenario: Scenario, request: RunRequest) -> list[str]:
     pair = sharing(plan, scenario.tenants)
     if pair is None:
         return []
-    words = f"jobs '{pair[0]}' and '{pair[1]}' may share lines, where times on flows may be far too long or too short"
+    words = f"'{pair[0]}' and '{pair[1]}' may share lines, where times on flows may be far too long or too short"
     return [f"{words}; use --backend ns3"]
 
 

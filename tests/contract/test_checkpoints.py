@@ -274,6 +274,10 @@ def test_a_forecast_has_what_tries_after_known_failures_load_and_do_anew(tmp_pat
     played = failing(tmp_path, [alone_ps(tmp_path, {"every": 2}, PASSES) * 2 // 3])
     most = foreseen({"every": 2}, PASSES, fails=["1us"])
     assert whole[0] < played.metadata["statistics"]["messages"] <= most[0]
+    # Nobody knows how many checkpoints come after a time.
+    assert foreseen({"every": "1us"}, 2) == passes
+    (left,) = astra_ns3.forecast_scenario(scenario=tmp_path / "scenario.json").not_counted
+    assert left.endswith("model.yaml, which come after a time")
 
 
 def test_jobs_beside_each_other_store_as_each_does_alone(tmp_path: Path) -> None:

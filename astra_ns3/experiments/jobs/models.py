@@ -79,10 +79,10 @@ class ModelJob(ProgramsJob):
         return programs.resumed(self.first_pass)
 
     def unsure(self, platform: Platform) -> tuple[list[str], list[str]]:
-        """Checkpoints after a time are counted after each iteration."""
+        """Return that checkpoints after a time aren't counted."""
         checkpoint = self.workload.file.checkpoint
         timed = checkpoint is not None and isinstance(checkpoint.every, Interval)
-        return [], [f"checkpoints of {self.source} after some iterations: they come after a time"] * timed
+        return [f"checkpoints of {self.source}, which come after a time"] * timed, []
 
     def tried_again(self, passes: int) -> tuple[ModelJob, int]:
         """Load a checkpoint and do the iterations since it again; all of them where there is none.

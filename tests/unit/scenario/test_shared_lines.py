@@ -14,7 +14,7 @@ from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.scenario.tenant import After
 
-WARNING = "jobs 'a' and 'b' may share lines, where times on flows may be far too long or too short; use --backend ns3"
+WARNING = "'a' and 'b' may share lines, where times on flows may be far too long or too short; use --backend ns3"
 
 
 def leaf_spine(**switch: Any) -> NetworkConfig:
