@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.forecasting.end import check_end
-from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
-from astra_ns3.experiments.forecasting.unsure import unsure_of
+from astra_ns3.experiments.forecasting.forecast import Forecast
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.scenario_request import ScenarioRequest
-from astra_ns3.experiments.tenant_inputs import foreseen_tries, parts_of
-from astra_ns3.experiments.validate import does_not_fit, tenants_of
+from astra_ns3.experiments.tenant_inputs import parts_of
+from astra_ns3.experiments.validate import does_not_fit, forecast_tenants, tenants_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RowDocument, ScenarioDocument, TenantDocument, chosen
 from astra_ns3.scenario.events import event_documents
@@ -47,11 +46,10 @@ def view_scenario(request: ScenarioRequest) -> ScenarioView:
     parts = parts_of(request, tenants)
     check_reducers(parts)
     check_end(parts)
-    passes = [part.passes for _, part in request.parts]
     warnings = dict.fromkeys(words for inputs in tenants for words in inputs.warnings)
     return ScenarioView(
         _document(request, tenants),
-        forecast(parts, foreseen_tries(request, tenants), unsure_of([*zip(tenants, passes, strict=True)])),
+        forecast_tenants(request, tenants),
         (*warnings, *does_not_fit(parts)),
     )
 

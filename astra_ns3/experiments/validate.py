@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -95,8 +96,13 @@ def validate(
 
 def forecast_of(request: ScenarioRequest) -> Forecast:
     """Return what the run of ``request`` will come to; raises InputError."""
-    tenants = tenants_of(request)
-    return forecast(parts_of(request, tenants), foreseen_tries(request, tenants))
+    return forecast_tenants(request, tenants_of(request))
+
+
+def forecast_tenants(request: ScenarioRequest, tenants: Sequence[Inputs]) -> Forecast:
+    """Return what the run of ``request`` will come to, whose inputs are read."""
+    unsure = unsure_of([(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)])
+    return forecast(parts_of(request, tenants), foreseen_tries(request, tenants), unsure)
 
 
 def tenants_of(request: ScenarioRequest) -> tuple[Inputs, ...]:
