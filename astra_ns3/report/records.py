@@ -44,6 +44,12 @@ def start_of(metadata: RunDocument) -> int:
     return (job.get("start_ps") or 0) + job.get("lost_ps", 0)
 
 
+def last_try(metadata: RunDocument) -> str:
+    """Return of which try a run's tables are, behind its name; nothing for what never began again."""
+    restarts = (metadata.get("job") or {}).get("restarts")
+    return f", try {restarts + 1}" if restarts else ""
+
+
 def end_of(metadata: RunDocument) -> int:
     """Return when a run was done, as its tables count."""
     return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("lost_ps", 0)

@@ -148,7 +148,7 @@ def test_a_job_begins_again_until_its_nic_is_back_as_the_bookkeeper_says(files: 
     assert COLUMNS["finish"].shown(listed) == format_time(expected.end_ps)
     assert COLUMNS["exposed"].shown(listed).endswith(" (last try)")
     explained = explain(result.tenants["a"])
-    assert explained.subject == f"run a, try {expected.restarts + 1} of it"
+    assert explained.subject == f"run a, try {expected.restarts + 1}"
     assert explained.time_ps == expected.end_ps - expected.start_ps
     finish = {each.name: each for each in compare(result.tenants["a"], files.alone()).groups[0].differences}["finish"]
     assert finish.a == expected.end_ps

@@ -35,7 +35,7 @@ from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, Wha
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, table_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
 from astra_ns3.units import format_time
@@ -176,9 +176,7 @@ def _subject(run: Records, iteration: int | None, collective: int | None) -> str
     if iteration is not None:
         return f"iteration {iteration}"
     stopped = "" if run.metadata["stopped"] is None else ", which was stopped before its end"
-    restarts = (run.metadata.get("job") or {}).get("restarts")
-    tried = f", try {restarts + 1} of it" if restarts else ""
-    return f"run {run.metadata['run_name']}{tried}{stopped}"
+    return f"run {run.metadata['run_name']}{last_try(run.metadata)}{stopped}"
 
 
 def _chain(tables: Tables | None, iteration: int | None, collective: int | None) -> tuple[Segment, ...]:
