@@ -9,7 +9,7 @@ from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import ACCOUNTS, OF_FLOWS, Quantities, groups_for
-from astra_ns3.report.comparison.settings import follows_from_seed, of_scenarios, settings, surroundings
+from astra_ns3.report.comparison.settings import OF_SCENARIO, follows_from_seed, of_scenarios, settings, surroundings
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
@@ -65,7 +65,9 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
 def _differing(a: Records, b: Records) -> list[Setting]:
     keys_a, keys_b = ({**settings(run.metadata), **surroundings(run.metadata, run.events)} for run in (a, b))
     said_a, said_b = of_scenarios(a.scenario_keys, b.scenario_keys)
-    return differing({**keys_a, **said_a}, {**keys_b, **said_b})
+    found = differing({**keys_a, **said_a}, {**keys_b, **said_b})
+    # What happens to the network is told part by part.
+    return [each for each in found if not each.key.startswith(f"{OF_SCENARIO}.events")]
 
 
 def differing(keys_a: JsonObject, keys_b: JsonObject) -> list[Setting]:
