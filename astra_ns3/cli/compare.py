@@ -40,6 +40,7 @@ _TWO = 2
 @click.option("-w", "--workload", metavar="FILE", help="With --backends: a workload.")
 @click.option("-s", "--system", metavar="FILE", help="With --backends: a system.")
 @click.option("-n", "--network", metavar="FILE", help="With --backends: a network.")
+@click.option("--scenario", metavar="FILE", help="With --backends: a scenario, instead of these three.")
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="With --backends: as for the command run.")
 @click.option("--scale", metavar="FACTOR", help="With --backends: as for the command run.")
 @click.option("--groups", metavar="FILE", help="With --backends: as for the command run.")
@@ -50,6 +51,7 @@ def compare_command(
     workload: str | None,
     system: str | None,
     network: str | None,
+    scenario: str | None,
     changes: tuple[str, ...],
     scale: str | None,
     groups: str | None,
@@ -66,10 +68,12 @@ def compare_command(
     from astra_ns3.report.comparison.compare import OVER_SEEDS
 
     files = {"-w": workload, "-s": system, "-n": network}
-    given = [(option, value) for option, value in {**files, "--scale": scale, "--groups": groups}.items() if value]
+    options = {"--scenario": scenario, **files, "--scale": scale, "--groups": groups}
+    given = [(option, value) for option, value in options.items() if value]
     given += [("--set", change) for change in changes]
     if backends is not None:
-        refuse(bool(runs) or not all(files.values()), "--backends: expected -w, -s and -n, and no folders of runs")
+        sound = not any((workload, system)) if scenario else all(files.values())
+        refuse(bool(runs) or not sound, "--backends: expected -w, -s and -n, or --scenario, and no folders of runs")
         row = play_on_both([word for option in given for word in option], backends.split(","), Path(given[0][1]).name)
         print_result(row, f"{heading_text(row)}\n{row_text(row)}", as_json=as_json)
         return

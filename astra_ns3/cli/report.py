@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from astra_ns3.cli.output import folder_for, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import refuse
 from astra_ns3.whole_file import check_free, whole_file
+
+if TYPE_CHECKING:
+    from astra_ns3.experiments.result import Result
 
 _DEFAULT_OUTPUT = "report.html"
 
@@ -30,13 +34,12 @@ _DEFAULT_OUTPUT = "report.html"
 )
 @overwrite_option
 def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> None:
-    """Write one HTML page about the runs in folders, or about the plans in one.
+    """Write one HTML page about the runs or the jobs of scenarios in folders, or about the plans in one.
 
     Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
     """
     from astra_ns3.experiments.integrity import blaming_damage
     from astra_ns3.experiments.metadata import usual_options
-    from astra_ns3.experiments.result import Result
     from astra_ns3.planning.page import told_page
     from astra_ns3.report.page.page import write_report
 
@@ -49,8 +52,16 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
         show(f"written to {output}")
         return
     with blaming_damage(folders):
-        runs = [Result.load(folder) for folder in folders]
+        runs = [run for folder in folders for run in _runs_in(folder)]
         check_free(output, overwrite=overwrite)
         with folder_for(output):
             write_report(runs, output, usual_options())
     show(f"written to {output}")
+
+
+def _runs_in(folder: str) -> list[Result]:
+    """Return the run of a folder, or those of all jobs of a scenario."""
+    from astra_ns3.experiments.scenario_result import ScenarioResult, result_in
+
+    found = result_in(folder)
+    return [*found.tenants.values()] if isinstance(found, ScenarioResult) else [found]

@@ -76,7 +76,7 @@ def run_document(
         "run_name": name_of(request, description),
         "complete": complete,
         "stopped": None if complete else stop_document(played.error),
-        "finish_ps": max(records.finish_ps, played.reached_ps) if alone else records.finish_ps,
+        "finish_ps": max(records.finish_ps, played.reached_ps) if alone else outcome.lost_ps + records.finish_ps,
         "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
         **({} if description.tenant is None else {"job": _with_outcome(description.tenant, outcome)}),
         **_totals(records),
@@ -90,7 +90,7 @@ def run_document(
         **options_document(request),
         **({} if alone or not description.events else {"network_changes": len(description.events)}),
         # Of a job that plays for ever, those that it has come to.
-        **({"passes": max(outcome.passes, 1)} if request.passes == FOREVER else {}),
+        **({"passes": max(outcome.passes or 0, 1)} if request.passes == FOREVER else {}),
         "compute_slowdown": description.compute_slowdown,
         "hook_result": played.hook_result,
         "workload": description.workload,
@@ -122,6 +122,7 @@ def scenario_document(
         "finish_ps": finish_ps,
         "floor": None if played.floor is None else played.floor.document(finish_ps),
         "scenario": request.scenario_source,
+        "scenario_keys": request.scenario_keys,
         "jobs": tenants,
         "waits": waits_document(tenants),
         "npu_time_used": npu_time_used(tenants, first.npus, finish_ps),
@@ -146,16 +147,10 @@ def scenario_document(
 def _job_document(
     request: RunRequest, descriptions: Sequence[Description], played: Played, tries: Tries
 ) -> TenantDocument:
-    """A job in a few numbers, those of its last try; and how often it began again, if it may."""
-    tenant, part = request.parts[tries.last]
-    found = _tenant_document(part, descriptions[tries.last], played.records[tries.last], played.outcomes[tries.last])
-    return found if tenant is None or tenant.restart is None else {**found, **tries_document(played, tries)}
-
-
-def tries_document(played: Played, tries: Tries) -> TenantDocument:
-    """Return how often a job began again, when it first began, and how many passes its last try took over."""
-    first_ps, resumed = played.outcomes[tries.first].start_ps, played.outcomes[tries.last].resumed
-    return {"restarts": tries.restarts, "first_start_ps": first_ps, "resumed_passes": resumed}
+    """A job in a few numbers, over all its tries; but what an NPU did is that of the last."""
+    _, part = request.parts[tries.last]
+    outcome = tries.outcome([tenant for tenant, _ in request.parts], played.outcomes)
+    return _tenant_document(part, descriptions[tries.last], played.records[tries.last], outcome)
 
 
 def _tenant_document(
@@ -168,7 +163,7 @@ def _tenant_document(
         "workload": str(description.workload["source"]),
         "passes": None if part.passes == FOREVER else part.passes,
         "complete": records.complete,
-        "finish_ps": records.finish_ps,
+        "finish_ps": outcome.lost_ps + records.finish_ps,
         **(_times_of_npu(records) if records.flows is None else _flows_of_tenant(records.flows)),
     }
 
@@ -194,15 +189,8 @@ def npu_time_used(tenants: Sequence[TenantDocument], npus: int, finish_ps: int) 
     """Return the share of the time of all NPUs of a network in which jobs had them; None of a run without time."""
     if not finish_ps:
         return None
-    used = sum(len(each["npus"]) * _had_ps(each) for each in tenants if not each.get("traffic"))
+    used = sum(len(each["npus"]) * each["finish_ps"] for each in tenants if not each.get("traffic"))
     return _short(used / (npus * finish_ps))
-
-
-def _had_ps(tenant: TenantDocument) -> int:
-    """Return for how long a job had its NPUs, its failed tries and the times between them included."""
-    start_ps, first_ps = tenant["start_ps"], tenant.get("first_start_ps")
-    before_ps = 0 if start_ps is None or first_ps is None else start_ps - first_ps
-    return before_ps + tenant["finish_ps"]
 
 
 def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:
@@ -212,6 +200,8 @@ def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:
         "passes_done": outcome.passes,
         "ended_by": outcome.ended_by,
     }
+    if outcome.restarts is not None:
+        found |= {"restarts": outcome.restarts, "resumed_passes": outcome.resumed, "lost_ps": outcome.lost_ps}
     return found if outcome.npus is None else {**found, "npus": list(outcome.npus)}
 
 

@@ -252,8 +252,9 @@ def _members(
     ideal = ideal_of(scenario.plan, request.backend_name, tenants[0].compatibility)
     waited_for = {each.after.job for each in scenario.tenants if each.after and each.after.passes}
     members = []
-    for number, (view, inputs, (_, part)) in enumerate(zip(views, tenants, request.parts, strict=True)):
+    for number, (view, inputs, (tenant, part)) in enumerate(zip(views, tenants, request.parts, strict=True)):
         counts = inputs.tenancy.job_name in waited_for or part.passes == FOREVER or inputs.tenancy.end_ps is not None
+        counts = counts or (tenant is not None and tenant.restart is not None and part.passes > 1)
         sink = scenario.tenant_tables(number, recorder.sink)
         playing = Playing(
             part.passes,
@@ -269,7 +270,7 @@ def _members(
         )
         driver = inputs.job.driver(view, inputs.platform, playing)
         tenancy = inputs.tenancy
-        members.append(Member(tenancy.job_name, view, driver, tenancy.times, part.passes, tenancy.is_traffic))
+        members.append(Member(tenancy.job_name, view, driver, tenancy.times, part.passes, tenancy.is_traffic, counts))
     return members
 
 

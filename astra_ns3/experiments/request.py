@@ -19,6 +19,7 @@ from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
 from astra_ns3.user_code import UserFunction
 
 if TYPE_CHECKING:  # help and Tab do without them
+    from astra_ns3.config.core.plain import JsonObject
     from astra_ns3.config.network.file import AnyNetwork
     from astra_ns3.config.system import SystemConfig
     from astra_ns3.experiments.progress import ProgressSink
@@ -191,6 +192,11 @@ class RunRequest(Options):
     @property
     def scenario_source(self) -> str | None:
         """The scenario's file; None: the run has none."""
+        return None
+
+    @property
+    def scenario_keys(self) -> JsonObject | None:
+        """Return the keys of the scenario's file that aren't at their defaults; None: the run has no such file."""
         return None
 
     @property

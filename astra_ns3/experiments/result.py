@@ -41,7 +41,7 @@ from astra_ns3.network.recorded import (
     UTILISATION,
     RecordedTable,
 )
-from astra_ns3.network.run_document import EventDocument, RunDocument
+from astra_ns3.network.run_document import EventDocument, FileDocument, RunDocument
 from astra_ns3.report.records import on_clock_of
 from astra_ns3.units import PS_PER_NS, format_time
 from astra_ns3.whole_file import RUN_FILE
@@ -206,6 +206,11 @@ class Result:
     def events(self) -> Sequence[EventDocument]:
         """The network's events, of a scenario's job those of the scenario; empty where nothing changes."""
         return (self._network or self)._metadata.get("events", ())
+
+    @property
+    def scenario_keys(self) -> FileDocument | None:
+        """The scenario file's keys that aren't at their defaults, of a scenario or its job; None: there is no file."""
+        return (self._network or self)._metadata.get("scenario_keys")
 
     @property
     def folder(self) -> Path | None:

@@ -110,7 +110,7 @@ JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("arrival_us", lambda tenant: _time(tenant.get("arrival_ps"))),
     ("waited_us", lambda tenant: _waited(tenant)),
     ("restarts", lambda tenant: tenant.get("restarts")),
-    ("first_start_us", lambda tenant: _time(tenant.get("first_start_ps"))),
+    ("lost_us", lambda tenant: _time(tenant.get("lost_ps"))),
     ("resumed_passes", lambda tenant: tenant.get("resumed_passes")),
     ("which", lambda tenant: " ".join(ranges(tenant["npus"]))),
 )

@@ -19,7 +19,7 @@ from astra_ns3.experiments.flow_tables import flow_tables
 from astra_ns3.experiments.forecasting.foreseen import foreseen_tables
 from astra_ns3.experiments.integrity import sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
-from astra_ns3.experiments.metadata import run_document, scenario_document, tries_document
+from astra_ns3.experiments.metadata import run_document, scenario_document
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Files, Result
@@ -28,7 +28,6 @@ from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.store import RunFolder, tenant_folder
 from astra_ns3.experiments.tables import Table
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.frozen import replace
 from astra_ns3.network.parquet import ParquetTables, reason_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RoleTimes, RunRecords
@@ -227,10 +226,8 @@ def save_all(
     folders = list(destinations.tenants.values())
     for tries in tries_of(tenants, played.outcomes):
         number = tries.last
-        description, (tenant, part) = descriptions[number], request.parts[number]
-        if tenant is not None and tenant.restart is not None and description.tenant is not None:
-            description = replace(description, tenant={**description.tenant, **tries_document(played, tries)})
-        own = played.records[number], played.outcomes[number]
+        description, (_, part) = descriptions[number], request.parts[number]
+        own = played.records[number], tries.outcome(tenants, played.outcomes)
         own_warnings = [*description.warnings, *played.warnings_of.get(number, ())]
         result, failure = save(part, description, played, *own, watch, folders[number], own_warnings)
         results[part.run_name] = result

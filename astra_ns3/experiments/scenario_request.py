@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.arrivals import ArrivalsConfig, read_arrivals
 from astra_ns3.config.scenario.file import JobConfig, ScenarioFile, read_scenario
@@ -84,6 +85,13 @@ class ScenarioRequest(RunRequest):
     def scenario_source(self) -> str | None:
         """The scenario's file, or what messages call one that was given as keys; None: the run has none."""
         return self.scenario.document.source if isinstance(self.scenario, ScenarioFile) else None
+
+    @property
+    def scenario_keys(self) -> JsonObject | None:
+        """Return the keys of the scenario's file that aren't at their defaults; None: the run has no such file."""
+        if not isinstance(self.scenario, ScenarioFile):
+            return None
+        return self.scenario.config.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
     @property
     def scenario_files(self) -> tuple[str, ...]:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.forecasting.end import check_end
-from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
+from astra_ns3.experiments.forecasting.forecast import Forecast
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.scenario_request import ScenarioRequest
-from astra_ns3.experiments.tenant_inputs import foreseen_tries, parts_of
-from astra_ns3.experiments.validate import does_not_fit, tenants_of
-from astra_ns3.frozen import asdict, dataclass
+from astra_ns3.experiments.tenant_inputs import parts_of
+from astra_ns3.experiments.validate import does_not_fit, forecast_tenants, tenants_of
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RowDocument, ScenarioDocument, TenantDocument, chosen
 from astra_ns3.scenario.events import event_documents
 from astra_ns3.scenario.placement import Places, places_of
@@ -36,11 +36,8 @@ class ScenarioView:
 
     def document(self) -> JsonObject:
         """As plain data."""
-        return {**chosen(self.scenario, self.scenario), "forecast": self.forecast_document(), "warnings": self.warnings}
-
-    def forecast_document(self) -> dict[str, int | float]:
-        """Return what the run will send; numbers of packets only where there are packets."""
-        return {name: value for name, value in asdict(self.forecast).items() if value is not None}
+        size = self.forecast.document()
+        return {**chosen(self.scenario, self.scenario), "forecast": chosen(size, size), "warnings": self.warnings}
 
 
 def view_scenario(request: ScenarioRequest) -> ScenarioView:
@@ -52,7 +49,7 @@ def view_scenario(request: ScenarioRequest) -> ScenarioView:
     warnings = dict.fromkeys(words for inputs in tenants for words in inputs.warnings)
     return ScenarioView(
         _document(request, tenants),
-        forecast(parts, foreseen_tries(request, tenants)),
+        forecast_tenants(request, tenants),
         (*warnings, *does_not_fit(parts)),
     )
 

@@ -19,12 +19,15 @@ from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import ProgramsJob
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.flow_rates import meet_in_queues
 from astra_ns3.network.plan import AnalyticalPlan
 from astra_ns3.playing.dry_run.counting import stops_in_each_pass
 from astra_ns3.scenario.events import check_not_cut
 from astra_ns3.scenario.paces import check_known
 from astra_ns3.scenario.placement import drawn_by, placed
 from astra_ns3.scenario.scenario import Scenario, waiting_line
+from astra_ns3.scenario.shared_lines import sharing
 from astra_ns3.scenario.times import times_of
 from astra_ns3.scenario.traffic import Traffic, check_beside, check_played, flows_of
 from astra_ns3.topology.builders import build_graph
@@ -48,14 +51,14 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         first = found[0] if found else None
         npus_on, sources = partial(berths.of, number), request.scenario_files
         seed = 1 if tenant is None else drawn_by(tenant, request.seed)
-        sharing = None
+        shared = None
         if tenant is not None:
-            sharing = Sharing(tenant, npus_on, first, course, sources, seed, priorities, len(found))
+            shared = Sharing(tenant, npus_on, first, course, sources, seed, priorities, len(found))
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         if tenant is not None and tenant.traffic is not None:
             part = _with_flows(part, tenant.traffic, first)
-        found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=sharing))
+        found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=shared))
         if tenant is not None and part.passes == FOREVER:
             _check_endless(found[-1], tenant.place)
         if tenant is not None and tenant.arrives:
@@ -67,7 +70,20 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         jobs = {each.name: each.npus for each in scenario.tenants if not each.is_traffic and each.berth is None}
         graph = scenario.plan.graph
         check_not_cut(request.course.events(graph), graph, scenario.changes, jobs)
+    found[0] = replace(found[0], warnings=(*found[0].warnings, *_of_shared_lines(scenario, request)))
     return tuple(found)
+
+
+def _of_shared_lines(scenario: Scenario, request: RunRequest) -> list[str]:
+    """Return a warning of jobs that share lines, where flows there are unlike packets."""
+    plan, abilities = scenario.plan.of_packets, abilities_of(request.backend)
+    if plan is None or abilities.packets or not abilities.needs_packets or meet_in_queues(plan):
+        return []
+    pair = sharing(plan, scenario.tenants)
+    if pair is None:
+        return []
+    words = f"'{pair[0]}' and '{pair[1]}' may share lines, where times on flows may be far too long or too short"
+    return [f"{words}; use --backend ns3"]
 
 
 def _check_arriving(scenario: Scenario, request: RunRequest) -> None:

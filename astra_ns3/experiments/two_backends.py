@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.errors import BackendError, check_known, refuse, wrong
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.scenario_result import ScenarioResult, result_in
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.units import PS_PER_US
@@ -19,7 +20,7 @@ from astra_ns3.units import PS_PER_US
 if TYPE_CHECKING:
     import pandas as pd
 
-_MESSAGE = ["source", "destination", "bytes", "collective", "chunk", "phase", "row"]
+_MESSAGE = ["job", "source", "destination", "bytes", "collective", "chunk", "phase", "row"]
 _TWO, _INPUT = 2, 2
 _NAMES = {"ns3": "packets"}
 _REMEDY = "; packets play each of NCCL's channels by itself, and so does '--set system.nccl.channels=each' everywhere"
@@ -37,8 +38,7 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
 
     ``words``: options of ``run`` with their values. ``backends``: the one that is looked at, and the one that is right.
     Times are in ps. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. ``losses``:
-    packets that the one that is right lost, or sent again if these are more ("-" if it has none); with losses a finish
-    of flows is a bound.
+    packets that the one that is right lost, or sent again if these are more ("-" if it has none).
     Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
@@ -50,7 +50,7 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
     )
     with tempfile.TemporaryDirectory() as folder:
         looked_at, right = (_play(words, backend, Path(folder)) for backend in backends)
-    nccl = looked_at.result.metadata["system"].get("collectives") == "nccl"
+    nccl = any(each.metadata["system"].get("collectives") == "nccl" for each in _jobs(looked_at.result).values())
     errors = _errors(looked_at.messages, right.messages, _REMEDY if nccl else "")
     finish_ps, right_finish_ps = looked_at.result.finish_ps, right.result.finish_ps
     statistics = right.result.metadata["statistics"]
@@ -113,8 +113,19 @@ def _play(options: Sequence[str], backend: str, folder: Path) -> _Played:
         said = log.read_text(encoding="utf-8").strip().splitlines() or ["it failed"]
         words_said = f"with the backend {backend}: {said[-1].removeprefix('astra-ns3: error: ')}"
         raise (wrong(words_said) if os.waitstatus_to_exitcode(status) == _INPUT else BackendError(words_said))
-    result = Result.load(output)
-    return _Played(result, result.flows, usage.ru_utime + usage.ru_stime)
+    import pandas as pd
+
+    result = result_in(output)
+    messages = pd.concat([each.flows.assign(job=name) for name, each in _jobs(result).items()], ignore_index=True)
+    return _Played(result, messages, usage.ru_utime + usage.ru_stime)
+
+
+def _jobs(result: Result) -> Mapping[str, Result]:
+    """Return what is compared: the run, or a scenario's jobs; other traffic ends with these, wherever it is then."""
+    if not isinstance(result, ScenarioResult):
+        return {"": result}
+    found = {name: each for name, each in result.tenants.items() if not each.metadata["job"].get("traffic")}
+    return found or result.tenants
 
 
 def _errors(looked_at: pd.DataFrame, right: pd.DataFrame, remedy: str) -> pd.Series[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from astra_ns3.experiments.forecasting.capacity import check_run_fits
 from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
 from astra_ns3.experiments.forecasting.foreseen import foreseen_document
+from astra_ns3.experiments.forecasting.unsure import unsure_of
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, Parts, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
@@ -53,10 +55,8 @@ class Validation:
     """Numbers of a model, as run.json has them: memory by stage, how experts are chosen."""
 
     def document(self) -> JsonObject:
-        """As plain data; numbers of packets only where there are packets."""
-        found = asdict(self)
-        found["forecast"] = {name: value for name, value in found["forecast"].items() if value is not None}
-        return found
+        """As plain data."""
+        return {**asdict(self), "forecast": self.forecast.document()}
 
 
 def validate(
@@ -87,7 +87,7 @@ def validate(
         hosts=inputs.graph.hosts - len(inputs.graph.reducers) - len(inputs.graph.storage),
         switches=inputs.graph.switches,
         links=len(inputs.graph.links) - len(inputs.graph.reducers),
-        forecast=forecast([(inputs, options.passes)]),
+        forecast=forecast([(inputs, options.passes)], unsure=unsure_of([(inputs, options.passes)])),
         in_force=None if inputs.packets is None else in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *does_not_fit([(inputs, options.passes)])),
         foreseen=foreseen,
@@ -96,8 +96,13 @@ def validate(
 
 def forecast_of(request: ScenarioRequest) -> Forecast:
     """Return what the run of ``request`` will come to; raises InputError."""
-    tenants = tenants_of(request)
-    return forecast(parts_of(request, tenants), foreseen_tries(request, tenants))
+    return forecast_tenants(request, tenants_of(request))
+
+
+def forecast_tenants(request: ScenarioRequest, tenants: Sequence[Inputs]) -> Forecast:
+    """Return what the run of ``request`` will come to, whose inputs are read."""
+    unsure = unsure_of([(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)])
+    return forecast(parts_of(request, tenants), foreseen_tries(request, tenants), unsure)
 
 
 def tenants_of(request: ScenarioRequest) -> tuple[Inputs, ...]:

@@ -50,7 +50,7 @@ class TenantDocument(TypedDict, total=False):
     """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
 
     ``arrival_ps``: when it arrived, to wait for NPUs; then ``npus`` has none until it starts. ``restarts``: how often
-    it has begun again, ``first_start_ps``: when it first began; ``start_ps`` and all else are the last try's. Before
+    it has begun again, ``lost_ps``: from its start to that of the last try, whose computing and waiting is told. Before
     the run ``restart_after_ps`` and ``most_restarts`` say when it will, and how often at most.
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
@@ -68,9 +68,10 @@ class TenantDocument(TypedDict, total=False):
     arrival_ps: int
     """When it arrived, of a job that arrives."""
     restarts: int
-    """How often it began again, of a job that may. All other numbers are of its last try."""
-    first_start_ps: int | None
-    """When it first began, of a job that may begin again."""
+    """How often it began again, of a job that may."""
+    lost_ps: int
+    """Time from its start to that of its last try, of a job that may begin again. Tables count from that try's start,
+    and tell of it alone, and so do computing, waiting and throughput."""
     resumed_passes: int
     """How many passes its last try took from a checkpoint, of such a job."""
     restart_after_ps: int
@@ -93,14 +94,14 @@ class TenantDocument(TypedDict, total=False):
     """Its workload's file."""
     passes: int | None
     """Passes that it was asked for; null: for ever."""
-    passes_done: int
-    """Passes that it has done."""
+    passes_done: int | None
+    """Passes that it has done; null: it was stopped, and nobody counted."""
     ended_by: str | None
     """The reason of its end, as in jobs.csv; null: nothing did."""
     complete: bool
     """Whether it came to its end, or to the end that was asked for."""
     finish_ps: int
-    """When its last NPU was done, from its start."""
+    """When its last NPU was done, from its start, with the time of tries that failed."""
     compute_ps: int
     """Computing of its reported NPU; left out where it plays flows."""
     exposed_ps: int
@@ -380,6 +381,8 @@ class RunDocument(ForeseenDocument, total=False):
     """Share of the time of all NPUs in which jobs had them. With several jobs alone."""
     scenario: str | None
     """The scenario's file; null: there is none. With several jobs alone."""
+    scenario_keys: FileDocument | None
+    """The file's keys that aren't at their defaults, with `--set`; null: there is no file. With several jobs alone."""
     events: Sequence[EventDocument]
     """The effect of each event on each part. With several jobs alone."""
     recovery: FileDocument
@@ -466,6 +469,33 @@ class RunDocument(ForeseenDocument, total=False):
 
 
 SeedsDocument = dict[str, Any]  # run.json of several seeds: a table of their runs' own numbers
+
+
+class ForecastDocument(TypedDict, total=False):
+    """The size of a run to come."""
+
+    collectives: int
+    """Collectives, and messages from one NPU to another."""
+    launches: int
+    """How often an NPU starts a phase of a chunk."""
+    messages: int
+    """Messages of all NPUs."""
+    bytes: int
+    """Bytes of all messages."""
+    packets: int
+    """Packets with data; left out where messages travel by formula."""
+    connections: int
+    """TCP connections; left out without packets."""
+    queue_pairs: int
+    """RoCE queue pairs; left out without packets."""
+    wall_seconds: float
+    """CPU time on one core."""
+    memory_bytes: int
+    """Highest resident memory."""
+    not_counted: Sequence[str]
+    """Parts of the run that aren't counted, in words; left out if all are."""
+    may_not_come: Sequence[str]
+    """Parts that are counted and may not come, in words; left out if all come."""
 
 
 def chosen(document: Mapping[str, Any], names: Iterable[str]) -> JsonObject:  # any of the documents above

@@ -23,6 +23,7 @@ from astra_ns3.planning.usual_limits import USUAL_CPU_SECONDS, USUAL_PACKET_SECO
 from astra_ns3.planning.usual_system import usual_system
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import Study, StudyConfig
+from astra_ns3.studies.keys import check_changes
 from astra_ns3.workload.models.workload import ModelWorkload
 
 Given = str | os.PathLike[str]
@@ -81,6 +82,7 @@ class PlanRequest:
     @cached_property
     def base(self) -> RunRequest:
         """Return the run of the model as its file has it; it may not fit. Raises InputError for what isn't a model."""
+        check_changes(self.changes, {PASSES_AXIS: "a plan is of one iteration; the best are played for two as well"})
         refuse(Path(self.model).is_file() and Path(self.model).suffix.lower() not in _ENDINGS, _NO_MODEL, self.model)
         with told_apart(self.model, MODEL):
             (point,) = self._expand({_BASE: {}}).points

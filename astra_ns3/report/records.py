@@ -38,6 +38,23 @@ def place_of(run: Records) -> str:
     return str(run.metadata["run_name"]) if run.folder is None else str(run.folder)
 
 
+def start_of(metadata: RunDocument) -> int:
+    """Return from when on a run's tables count: the start of a job, of one that began again that of its last try."""
+    job = metadata.get("job") or {}
+    return (job.get("start_ps") or 0) + job.get("lost_ps", 0)
+
+
+def last_try(metadata: RunDocument) -> str:
+    """Return of which try a run's tables are, behind its name; nothing for what never began again."""
+    restarts = (metadata.get("job") or {}).get("restarts")
+    return f", try {restarts + 1}" if restarts else ""
+
+
+def end_of(metadata: RunDocument) -> int:
+    """Return when a run was done, as its tables count."""
+    return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("lost_ps", 0)
+
+
 def layers_of_other_parts(run: Records) -> frozenset[str]:
     """Return the layers with collectives of other parts than the three passes, as a pipeline's messages are.
 
@@ -182,7 +199,7 @@ _OF_PORTS = {"queues": True, "pauses": True, "utilisation": False}
 
 def on_clock_of(metadata: RunDocument, name: str, path: Path) -> Recorded:
     """Return the table ``name`` in ``path``; one of all jobs' network with the times of the job of ``metadata``."""
-    start_ps = metadata["job"]["start_ps"] if "job" in metadata else None
+    start_ps = start_of(metadata)
     return SinceStart(path, start_ps, holds=_OF_PORTS[name]) if start_ps and name in _OF_PORTS else Recorded(path)
 
 

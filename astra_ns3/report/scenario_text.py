@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.network.run_document import (
     EventDocument,
     FileDocument,
+    ForecastDocument,
     RunDocument,
     ScenarioDocument,
     TenantDocument,
@@ -17,6 +18,7 @@ from astra_ns3.network.run_document import (
 )
 from astra_ns3.report.alignment import aligned, clock, ranges, table
 from astra_ns3.report.floor_text import allowed_rows
+from astra_ns3.report.validation import bound_word, estimate_rows
 from astra_ns3.units import counted, exact_time, format_bytes, format_rate, format_time
 
 _MOST_NPUS = 40
@@ -67,13 +69,13 @@ def recovery_text(recovery: FileDocument) -> str:
     return "; ".join(words)
 
 
-def scenario_validation_text(document: ScenarioDocument, forecast: Mapping[str, int | float]) -> str:
+def scenario_validation_text(document: ScenarioDocument, forecast: ForecastDocument) -> str:
     """The same, and how large the run will be."""
+    bound = bound_word(forecast)
     rows = [
-        ("messages", f"{forecast['messages']:,} ({format_bytes(int(forecast['bytes']))})"),
-        *([("packets", f"{forecast['packets']:,} with data")] if "packets" in forecast else []),
-        ("estimated time", f"{clock(forecast['wall_seconds'])} on one core"),
-        ("estimated memory", format_bytes(int(forecast["memory_bytes"]))),
+        ("messages", f"{bound}{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
+        *([("packets", f"{bound}{forecast['packets']:,} with data")] if "packets" in forecast else []),
+        *estimate_rows(forecast),
     ]
     return f"{scenario_text(document)}\n{aligned(rows)}"
 
@@ -284,7 +286,7 @@ def _flows_line(job: TenantDocument) -> tuple[str, ...]:
 _ENDED_BY = {
     "others": "by others",
     "time": "by its end",
-    "transport": "by its transport, which gave up,",
+    "transport": "by its transport, which gave up",
     "device": "by a device that died",
 }
 
@@ -303,10 +305,11 @@ def _line(job: TenantDocument) -> tuple[str, ...]:
 def _ended(job: TenantDocument) -> str:
     """Return which try a job's last one was, how many passes a job has done that was stopped, and by what."""
     by = _ENDED_BY.get(job["ended_by"] or "")
-    words = [] if by is None else [f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"]
+    done = "" if job["passes_done"] is None else f" after {counted(job['passes_done'], 'pass', 'passes')}"
+    words = [] if by is None else [f"ended {by}{done}"]
     if job.get("restarts"):
-        first = format_time(job["first_start_ps"]) if job["first_start_ps"] else "0"
+        again = format_time((job["start_ps"] or 0) + job["lost_ps"])
         kept = counted(job["resumed_passes"], "pass", "passes")
         resumed = f", {kept} from a checkpoint" if job["resumed_passes"] else ""
-        words.insert(0, f"try {job['restarts'] + 1}{resumed}, the first from {first} on")
+        words.insert(0, f"compute and exposed of try {job['restarts'] + 1}, from {again} on{resumed}")
     return "; ".join(words)

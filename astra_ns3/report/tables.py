@@ -15,7 +15,7 @@ import numpy.typing as npt
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.run_document import EventDocument, RunDocument
+from astra_ns3.network.run_document import EventDocument, FileDocument, RunDocument
 from astra_ns3.user_code import a_kind_of
 
 Numbers = npt.NDArray[np.int64]
@@ -62,6 +62,10 @@ class Records(Protocol):
     @property
     def events(self) -> Sequence[EventDocument]:
         """The events of the run's network."""
+
+    @property
+    def scenario_keys(self) -> FileDocument | None:
+        """The keys of its scenario's file; None: it has none."""
 
     @property
     def folder(self) -> Path | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from astra_ns3.config.core.plain import Json
+from astra_ns3.network.run_document import ForecastDocument
 from astra_ns3.report.alignment import aligned, clock
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.transport.transports import TRANSPORTS
@@ -16,31 +17,53 @@ from astra_ns3.units import counted, format_bytes, format_rate, with_unit, witho
 def validation_text(document: Mapping[str, Any]) -> str:  # keys depend on the backend and the workload
     """The table, for people; ``document`` is a Validation as plain data."""
     forecast = document["forecast"]
+    bound = bound_word(forecast)
     return aligned(
         [
             ("files", "valid"),
             ("workload", _workload(document)),
             ("network", _network(document)),
-            ("collectives", f"{forecast['collectives']:,}"),
-            ("messages", f"{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
-            *_of_packets(forecast),
+            ("collectives", f"{bound}{forecast['collectives']:,}"),
+            ("messages", f"{bound}{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
+            *_of_packets(forecast, bound),
             *_in_force(document["in_force"] or {}),
             *foreseen_rows(document["foreseen"]),
-            ("estimated time", f"{clock(forecast['wall_seconds'])} on one core"),
-            ("estimated memory", f"{format_bytes(forecast['memory_bytes'])}"),
+            *estimate_rows(forecast),
         ]
     )
 
 
-def _of_packets(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:  # numbers, and sets of them by kind
+def bound_word(forecast: ForecastDocument) -> str:
+    """Return what stands before the numbers of a forecast that leaves things out, or has some that may not come."""
+    words = {
+        (False, False): "",
+        (True, False): "at least ",
+        (False, True): "at most ",
+        (True, True): "more or less than ",
+    }
+    return words["not_counted" in forecast, "may_not_come" in forecast]
+
+
+def estimate_rows(forecast: ForecastDocument) -> list[tuple[str, str]]:
+    """Return the estimates of a forecast, and why there may be more or less."""
+    bound = bound_word(forecast)
+    return [
+        ("estimated time", f"{bound}{clock(forecast['wall_seconds'])} on one core"),
+        ("estimated memory", f"{bound}{format_bytes(forecast['memory_bytes'])}"),
+        *([("not counted", "; ".join(forecast["not_counted"]))] if "not_counted" in forecast else []),
+        *([("may not come", "; ".join(forecast["may_not_come"]))] if "may_not_come" in forecast else []),
+    ]
+
+
+def _of_packets(forecast: ForecastDocument, bound: str) -> list[tuple[str, str]]:  # numbers, and sets of them by kind
     """Packets, and connections, queue pairs, or both; nothing where messages go by formula."""
     if "packets" not in forecast:
         return []
     counts = {"connections": forecast["connections"], "queue pairs": forecast["queue_pairs"]}
     used = {name: count for name, count in counts.items() if count} or {"connections": 0}
     return [
-        ("packets", f"{forecast['packets']:,} with data"),
-        *((name, f"{count:,}") for name, count in used.items()),
+        ("packets", f"{bound}{forecast['packets']:,} with data"),
+        *((name, f"{bound}{count:,}") for name, count in used.items()),
     ]
 
 

@@ -23,7 +23,7 @@ from astra_ns3.units import format_time
 class Member:
     """A tenant that plays: its name, the network as it sees it, what plays its workload there, when, and how often.
 
-    ``is_traffic``: it ends with the others.
+    ``is_traffic``: it ends with the others. ``counts``: it tells of each pass that is done.
     """
 
     name: str
@@ -32,6 +32,13 @@ class Member:
     times: Times = Times()
     passes: int = 1
     is_traffic: bool = False
+    counts: bool = False
+
+    def passes_done(self, outcome: Outcome) -> int | None:
+        """Return how many passes have been done; None: nobody has counted."""
+        if outcome.ended_by == PROGRAMS:
+            return self.passes
+        return outcome.passes if self.counts or self.passes == 1 else None
 
 
 def _checkpointed(driver: Driver) -> int:
@@ -154,7 +161,4 @@ class Company:
             done = only.driver.finished
             return (Outcome(0, PROGRAMS if done else None, only.passes if done else 0),)
         found = zip(self._timetable.outcomes(), self.members, strict=True)
-        return tuple(
-            outcome._replace(passes=member.passes) if outcome.ended_by == PROGRAMS else outcome
-            for outcome, member in found
-        )
+        return tuple(outcome._replace(passes=member.passes_done(outcome)) for outcome, member in found)

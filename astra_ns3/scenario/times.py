@@ -49,17 +49,21 @@ class Times(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done.
+    """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done
+    (None: not counted).
 
     ``npus``: the NPU of each rank of a job that has arrived, none before it starts; None: the job had its NPUs before.
-    ``resumed``: how many passes it took from a checkpoint.
+    ``resumed``: how many passes it took from a checkpoint. ``restarts``: how often it began again (None: it may not),
+    the last time ``lost_ps`` after its start.
     """
 
     start_ps: int | None = 0
     ended_by: str | None = None
-    passes: int = 0
+    passes: int | None = 0
     npus: tuple[int, ...] | None = None
     resumed: int = 0
+    restarts: int | None = None
+    lost_ps: int = 0
 
 
 class Tries(NamedTuple):
@@ -68,10 +72,13 @@ class Tries(NamedTuple):
     first: int
     last: int
 
-    @property
-    def restarts(self) -> int:
-        """How often it has begun again."""
-        return self.last - self.first
+    def outcome(self, tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> Outcome:
+        """Return the outcome of all tries together."""
+        tenant, last, start_ps = tenants[self.last], outcomes[self.last], outcomes[self.first].start_ps
+        if tenant is None or tenant.restart is None or start_ps is None or last.start_ps is None:
+            return last
+        restarts, lost_ps = self.last - self.first, last.start_ps - start_ps
+        return last._replace(start_ps=start_ps, restarts=restarts, lost_ps=lost_ps)
 
 
 def tries_of(tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> list[Tries]:

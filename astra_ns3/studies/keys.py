@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import nearest
+from astra_ns3.errors import nearest, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
@@ -40,6 +40,14 @@ def option_named(key: str) -> str | None:
     """The option that a key names by its Python name or by its flag, ``-`` and ``_`` alike; None if none."""
     plain = key.replace("-", "_")
     return plain if plain in OPTIONS else _FLAGS.get(plain) if _FLAGS.get(plain) in OPTIONS else None
+
+
+def check_changes(changes: Iterable[str], refused: Mapping[str, str]) -> None:
+    """Raise InputError for a key that names an option of ``refused``, with what is said there."""
+    for key in changes:
+        name = option_named(key)
+        if name is not None and name in refused:
+            raise wrong(f"key '{key}': {refused[name]}")
 
 
 def is_key(key: str) -> bool:

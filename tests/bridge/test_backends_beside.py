@@ -35,6 +35,22 @@ def test_a_case_is_played_on_both_backends_and_the_row_tells_the_error() -> None
     assert row["ratio"] == pytest.approx(row["CPU packets"] / row["CPU flow"])
 
 
+def test_jobs_of_a_scenario_are_played_on_both_backends_and_its_traffic_is_left_out(tmp_path: Path) -> None:
+    job = {"workload": str(FILES["-w"]), "system": str(FILES["-s"])}
+    jobs = [{"name": f"job {number}", "npus": [*range(number, 16, 2)], "dimensions": [8], **job} for number in (0, 1)]
+    traffic = [{"name": "web", "kind": "poisson", "sizes": "1KB", "rate": "1Gbps"}]
+    file = tmp_path / "both.yaml"
+    file.write_text(json.dumps({"network": str(FILES["-n"]), "jobs": jobs, "traffic": traffic}), encoding="utf-8")
+    asked = ["--backends", "flow,ns3", "--scenario", str(file)]
+    row = json.loads(CliRunner().invoke(compare_command, [*asked, "--json"], catch_exceptions=False).stdout)
+    assert row["case"] == "both.yaml"
+    assert abs(row["error"]) < 5 * FINISH_ERROR
+    with pytest.raises(
+        InputError, match=r"^--backends: expected -w, -s and -n, or --scenario, and no folders of runs$"
+    ):
+        CliRunner().invoke(compare_command, [*asked, *words()], catch_exceptions=False)
+
+
 @pytest.mark.slow
 def test_the_case_may_be_scaled_and_its_keys_set() -> None:
     asked = ["--backends", "analytical,flow", *words(), "--json"]

@@ -95,6 +95,7 @@ def test_a_budget_has_tables_a_picture_and_a_network_that_runs(folder: Path) -> 
         (PRICES, ("--weights", "0"), "expected numbers above 0"),
         (PRICES, ("--weights", "inf"), "expected numbers above 0, at most 1e+09"),
         (PRICES, ("--set", "backend=ns3"), "splits are played as flows, expected no other backend"),
+        (PRICES, ("--set", "passes=3"), "key 'passes': a split is played for one iteration of each workload"),
         (PRICES, ("--budget", "-1"), "budget is -1"),
         (PRICES, ("-w", "missing.txt"), "missing.txt"),
     ],

@@ -164,10 +164,13 @@ def test_a_job_that_resumes_is_as_fast_as_its_last_try_and_its_folder_says_so(tm
     whole = failing(tmp_path, []).tenants["a"]
     resumed = failing(tmp_path, [iteration_ps * 9 // 2]).tenants["a"]
     job, found = resumed.metadata["job"], resumed.metadata["throughput"]
-    assert (job["restarts"], job["first_start_ps"], job["resumed_passes"]) == (1, 0, 4)
-    assert found["iteration_ps"] == resumed.finish_ps // 2
+    assert (job["restarts"], job["start_ps"], job["resumed_passes"]) == (1, 0, 4)
+    assert job["lost_ps"] == iteration_ps * 9 // 2 + AFTER_PS
+    assert found["iteration_ps"] == (resumed.finish_ps - job["lost_ps"]) // 2
     assert found["samples_per_second"] < whole.metadata["throughput"]["samples_per_second"]
-    assert astra_ns3.compare(whole, resumed).notes == ("B is try 2 of its job, which plays 2 passes of 6",)
+    assert astra_ns3.compare(whole, resumed).notes == (
+        "finish of B is that of the whole job, all else of try 2 of it, which did 2 passes of 6",
+    )
 
 
 def test_a_job_that_ends_before_its_next_try_has_what_its_last_one_did(tmp_path: Path) -> None:
@@ -181,11 +184,13 @@ def test_a_job_that_ends_before_its_next_try_has_what_its_last_one_did(tmp_path:
 
 
 def test_a_job_that_fails_once_more_than_it_may_is_told_by_its_device(tmp_path: Path) -> None:
+    iteration_ps = alone_ps(tmp_path, {"every": 1}, 1)
     write(tmp_path, {"checkpoint": {"every": 1}})
     with pytest.raises(BackendError, match=r"^job 'a': a device died \(at 300 us\)") as raised:
         failing(tmp_path, [10_000_000, 300_000_000], at_most=1)
     (job,) = raised.value.result.metadata["jobs"]
     assert (job["ended_by"], job["restarts"], job["complete"]) == ("device", 1, False)
+    assert job["passes_done"] == (300_000_000 - job["lost_ps"]) // iteration_ps > 0
 
 
 def test_a_job_without_checkpoints_begins_with_its_first_pass(tmp_path: Path) -> None:
@@ -269,6 +274,10 @@ def test_a_forecast_has_what_tries_after_known_failures_load_and_do_anew(tmp_pat
     played = failing(tmp_path, [alone_ps(tmp_path, {"every": 2}, PASSES) * 2 // 3])
     most = foreseen({"every": 2}, PASSES, fails=["1us"])
     assert whole[0] < played.metadata["statistics"]["messages"] <= most[0]
+    # Nobody knows how many checkpoints come after a time.
+    assert foreseen({"every": "1us"}, 2) == passes
+    (left,) = astra_ns3.forecast_scenario(scenario=tmp_path / "scenario.json").not_counted
+    assert left.endswith("model.yaml, which come after a time")
 
 
 def test_jobs_beside_each_other_store_as_each_does_alone(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +14,17 @@ from support.job_tables import frame_of
 from support.small_run import SYSTEM, small_network, small_system, small_workload
 
 import astra_ns3
-from astra_ns3 import ScenarioResult, Tenant
+from astra_ns3 import Result, ScenarioResult, Tenant
 from astra_ns3.errors import BackendError, InputError
+from astra_ns3.experiments.listing.columns import COLUMNS
+from astra_ns3.experiments.listing.finding import find_runs
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.scenario_view import view_scenario
+from astra_ns3.report.comparison.compare import compare
+from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.scenario_text import scenario_run_text, scenario_text
 from astra_ns3.scenario.tenant import Restart
+from astra_ns3.units import format_time
 
 US = 1_000_000
 LINK = {"rate": "100Gbps", "delay": "500ns"}
@@ -70,6 +76,10 @@ class Files:
         **keys: Any,
     ) -> ScenarioResult:
         return astra_ns3.run_scenario(scenario=self.scenario(jobs, down, **keys), **options)
+
+    def alone(self) -> Result:
+        """The job, which nothing fails."""
+        return self.play([self.job()], None, {"record": ["flows", "timeline"]}).tenants["a"]
 
 
 @pytest.fixture(params=[*TRANSPORTS])
@@ -123,16 +133,28 @@ def test_a_job_begins_again_until_its_nic_is_back_as_the_bookkeeper_says(files: 
     options = {"record": ["flows", "timeline"], "output": tmp_path / "out"}
     result = files.play([files.job(restart=restart)], down, options)
     (job,) = result.metadata["jobs"]
-    assert Book(job["restarts"], job["start_ps"] or 0, result.finish_ps) == expected
-    assert (job["first_start_ps"], job["ended_by"], job["complete"], result.complete) == (0, "programs", True, True)
+    assert Book(job["restarts"], job["lost_ps"], result.finish_ps) == expected
+    assert (job["start_ps"], job["ended_by"], job["complete"], result.complete) == (0, "programs", True, True)
     (row,) = result.rows("jobs.csv")
-    assert (row["restarts"], row["first_start_us"]) == (str(expected.restarts), "0.000000")
-    assert round(float(row["finish_us"]) * US) == expected.end_ps
+    assert (row["restarts"], row["start_us"]) == (str(expected.restarts), "0.000000")
+    # Every place has the time of all tries.
+    assert [round(float(row[f"{name}_us"]) * US) for name in ("finish", "duration")] == [expected.end_ps] * 2
+    assert job["finish_ps"] == result.tenants["a"].finish_ps == expected.end_ps
     line = scenario_run_text(result.metadata, None).splitlines()[1]
-    assert line.endswith(f"try {expected.restarts + 1}, the first from 0 on")
+    assert line.endswith(
+        f"compute and exposed of try {expected.restarts + 1}, from {format_time(expected.start_ps)} on"
+    )
+    listed = find_runs(tmp_path / "out").runs[0]
+    assert COLUMNS["finish"].shown(listed) == format_time(expected.end_ps)
+    assert COLUMNS["exposed"].shown(listed).endswith(" (last try)")
+    explained = explain(result.tenants["a"])
+    assert explained.subject == f"run a, try {expected.restarts + 1}"
+    assert explained.time_ps == expected.end_ps - expected.start_ps
+    finish = {each.name: each for each in compare(result.tenants["a"], files.alone()).groups[0].differences}["finish"]
+    assert finish.a == expected.end_ps
     # Its files are those of the last try, and equal to those of the job alone.
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == ["job-a"]
-    alone = files.play([files.job()], None, {"record": ["flows", "timeline"]}).tenants["a"]
+    alone = files.alone()
     for table in ("flows", "phases", "operations", "collectives", "npus"):
         assert getattr(result.tenants["a"], table).equals(getattr(alone, table)), table
     assert frame_of(result.tenants["a"].flows).shape[0] > 0
@@ -151,7 +173,7 @@ def test_a_job_that_needs_no_restart_gives_the_files_of_one_that_may_have_none(f
             one, other = ((tmp_path / each / folder / name).read_bytes() for each in ("plain", "may"))
             assert one == other, name
     found = json.loads((tmp_path / "may" / "run.json").read_text("utf-8"))
-    assert (found["jobs"][0]["restarts"], found["jobs"][0]["first_start_ps"]) == (0, 0)
+    assert (found["jobs"][0]["restarts"], found["jobs"][0]["lost_ps"]) == (0, 0)
     plain = json.loads((tmp_path / "plain" / "run.json").read_text("utf-8"))
     same = ("finish_ps", "floor", "statistics", "npu_time_used")
     assert [found[key] for key in same] == [plain[key] for key in same]
@@ -162,7 +184,7 @@ def test_a_job_that_has_failed_as_often_as_it_may_is_told_and_who_follows_starts
     with pytest.raises(BackendError, match=r"^job 'a': ") as raised:
         files.play(jobs, (60, 100_000_000))
     first, then = raised.value.result.metadata["jobs"]
-    assert (first["restarts"], first["ended_by"], first["complete"]) == (1, "transport", False)
+    assert (first["restarts"], first["ended_by"], first["complete"], first["passes_done"]) == (1, "transport", False, 0)
     assert then["start_ps"] == first["start_ps"] + first["finish_ps"]
     assert then["complete"]
 
@@ -184,7 +206,8 @@ def test_what_is_shown_says_how_often_a_job_begins_again(tmp_path: Path) -> None
     assert "2; again 30s after a failure, 3 times at most" in scenario_text(view.scenario)
     assert len(view.scenario["jobs"]) == 1
     plain = view_scenario(ScenarioRequest(scenario=files.scenario([files.job(passes=2)], None)))
-    assert view.forecast == plain.forecast
+    tries = ("tries of 'a' after its transport gives up",)
+    assert view.forecast == replace(plain.forecast, not_counted=tries)
 
 
 @pytest.mark.parametrize(

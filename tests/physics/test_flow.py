@@ -174,7 +174,7 @@ def test_a_result_is_a_bound_where_packets_would_be_lost(control: str, switch: M
         backend="flow",
     )
     assert result.metadata["statistics"]["full_queues"] == full
-    assert any("lower bound" in words for words in result.metadata["warnings"]) == bool(full)
+    assert any("packets would be lost there" in words for words in result.metadata["warnings"]) == bool(full)
 
 
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:

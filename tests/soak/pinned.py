@@ -139,7 +139,7 @@ def _constant(value: Any) -> Any:
 def _validated(request: RunRequest) -> Any:
     if isinstance(request, ScenarioRequest):
         view = view_scenario(request)
-        return [view.document(), scenario_validation_text(view.scenario, view.forecast_document())]
+        return [view.document(), scenario_validation_text(view.scenario, view.forecast.document())]
     document = validate(request.workload, request.system, request.network, request).document()
     return [document, validation_text(document)]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from annotated_types import Ge, Le, MinLen
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, WithJsonSchema
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.model import ConfigModel, Count, PositiveTimePs, TimePs, as_value_error, shown
@@ -67,5 +67,6 @@ Passes = Annotated[
     int,
     Ge(1),
     BeforeValidator(as_value_error(_passes)),
+    PlainSerializer(lambda passes: _FOREVER if passes == FOREVER else passes, when_used="json"),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": _FOREVER}]}),
 ]

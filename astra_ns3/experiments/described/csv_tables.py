@@ -250,16 +250,16 @@ CSV_TABLES: Mapping[str, CsvTable] = {
     ),
     JOBS: CsvTable(
         "tenants_table",
-        "With several jobs: a row per job. Numbers of a job that began again are of its last try.",
+        "With several jobs: a row per job.",
         (
             CsvColumn("job", "", "name"),
             CsvColumn("npus", "", "how many NPUs"),
             CsvColumn("start_us", "us", "when it started, in simulated time; empty: it never did"),
             CsvColumn("finish_us", "us", "when its last NPU was done, or it was stopped, in simulated time"),
-            CsvColumn("duration_us", "us", "from start to finish"),
-            CsvColumn("compute_us", "us", "computing of the reported NPU; empty where it plays flows"),
-            CsvColumn("exposed_us", "us", "waiting of the reported NPU; empty where it plays flows"),
-            CsvColumn("passes", "", "passes that it has done"),
+            CsvColumn("duration_us", "us", "from start to finish, with tries that failed"),
+            CsvColumn("compute_us", "us", "computing of the reported NPU in the last try; empty where it plays flows"),
+            CsvColumn("exposed_us", "us", "waiting of the reported NPU in the last try; empty where it plays flows"),
+            CsvColumn("passes", "", "passes that it has done; empty: it was stopped, and nobody counted"),
             CsvColumn(
                 "ended_by",
                 "",
@@ -270,7 +270,7 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn("arrival_us", "us", "when it arrived, of a job that arrives"),
             CsvColumn("waited_us", "us", "how long it waited for NPUs; empty: it never started"),
             CsvColumn("restarts", "", "how often it began again, of a job that may"),
-            CsvColumn("first_start_us", "us", "when it first began, of a job that may begin again"),
+            CsvColumn("lost_us", "us", "from its start to that of its last try, of a job that may begin again"),
             CsvColumn("resumed_passes", "", "how many passes its last try took from a checkpoint, of such a job"),
             CsvColumn(
                 "which", "", "its NPUs in the order of its ranks, as `0-3 8`; empty: it arrived and never started"

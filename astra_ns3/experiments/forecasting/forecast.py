@@ -22,9 +22,11 @@ from astra_ns3.experiments.forecasting.costs import (
 )
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.forecasting.traffic import Carried, carried
+from astra_ns3.experiments.forecasting.unsure import SURE, Unsure
 from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
+from astra_ns3.network.run_document import ForecastDocument
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.transport import TransportCosts
 from astra_ns3.units import PS_PER_SECOND
@@ -57,17 +59,40 @@ class Forecast:
     """On one core that has nothing else to do: CPU time of the whole program."""
     memory_bytes: int
     """The highest resident memory."""
+    not_counted: tuple[str, ...] = ()
+    """Parts of the run that aren't counted, in words."""
+    may_not_come: tuple[str, ...] = ()
+    """Parts that are counted and may not come, in words."""
 
     @property
     def warm_seconds(self) -> float:
         """The time in a process that has played before, as the worker of a study has."""
         return self.wall_seconds - PROGRAM_SECONDS + WARM_SECONDS
 
+    def document(self) -> ForecastDocument:
+        """As plain data; numbers of packets only where there are packets."""
+        found: ForecastDocument = {
+            "collectives": self.collectives,
+            "launches": self.launches,
+            "messages": self.messages,
+            "bytes": self.bytes,
+        }
+        if self.packets is not None:
+            found["packets"] = self.packets
+            found["connections"], found["queue_pairs"] = self.connections or 0, self.queue_pairs or 0
+        found |= {"wall_seconds": self.wall_seconds, "memory_bytes": self.memory_bytes}
+        if self.not_counted:
+            found["not_counted"] = self.not_counted
+        if self.may_not_come:
+            found["may_not_come"] = self.may_not_come
+        return found
 
-def forecast(parts: Parts, tries: Parts = ()) -> Forecast:
+
+def forecast(parts: Parts, tries: Parts = (), unsure: Unsure = SURE) -> Forecast:
     """Return how large a run will be; raises InputError for a collective that a system can't do.
 
-    ``tries``: those of jobs that begin again, one after the other, so that they need no more memory.
+    ``tries``: those of jobs that begin again, one after the other, so that they need no more memory. ``unsure``: why
+    there may be more or less.
     """
     first, _ = parts[0]
     has_packets = first.packets is not None
@@ -93,6 +118,8 @@ def forecast(parts: Parts, tries: Parts = ()) -> Forecast:
         queue_pairs=_pairs(all_sums, "queue_pairs") if has_packets else None,
         wall_seconds=float(seconds),
         memory_bytes=IDLE_BYTES + run_need(parts).total + in_flight,
+        not_counted=unsure.not_counted,
+        may_not_come=unsure.may_not_come,
     )
 
 

@@ -100,6 +100,11 @@ class GraphJob(Job):
         world = Grid(platform.dimensions, platform.bandwidths)
         return expected_plays(requests, messages, platform.system, world, platform.compatibility, tell)
 
+    def unsure(self, platform: Platform) -> tuple[list[str], list[str]]:
+        """Return that nothing is counted of a workload with too many kinds."""
+        left = f"the graphs of {self.source}, whose messages are of too many kinds"
+        return [left] * (not self._counted(platform).whole), []
+
     def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """By durations or the roofline; nothing is known of a workload with too many kinds of communication."""
         counts = self._counted(platform)

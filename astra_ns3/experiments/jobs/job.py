@@ -106,6 +106,10 @@ class Job(ABC):
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Return what it will send; ``tell`` hears of the proof of a user's schedule."""
 
+    def unsure(self, platform: Platform) -> tuple[list[str], list[str]]:
+        """Return in words what :meth:`expected` doesn't count, and what it counts that may not come."""
+        return [], []
+
     def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """For how long NPU 0 computes (ps), and how many operations of all NPUs take time."""
         return 0, 0

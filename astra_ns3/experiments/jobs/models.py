@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.config.model.offload import Interval
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.device import losses_in_force
 from astra_ns3.experiments.forecasting.foreseen import Foreseen
@@ -76,6 +77,12 @@ class ModelJob(ProgramsJob):
         """Return the programs of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
         programs = training_programs(self._plan(platform), self.workload.clock(), passes, platform.dimensions)
         return programs.resumed(self.first_pass)
+
+    def unsure(self, platform: Platform) -> tuple[list[str], list[str]]:
+        """Return that checkpoints after a time aren't counted."""
+        checkpoint = self.workload.file.checkpoint
+        timed = checkpoint is not None and isinstance(checkpoint.every, Interval)
+        return [f"checkpoints of {self.source}, which come after a time"] * timed, []
 
     def tried_again(self, passes: int) -> tuple[ModelJob, int]:
         """Load a checkpoint and do the iterations since it again; all of them where there is none.

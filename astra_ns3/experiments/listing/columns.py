@@ -17,7 +17,8 @@ if TYPE_CHECKING:  # help and Tab do without
 _SECONDS = "_seconds"
 _LIST_BETWEEN = " "
 _MOST_TOLD = 12
-_PARTIAL = ("finish_ps", "of_floor", "compute_ps", "exposed_ps")
+_OF_NPU = ("compute_ps", "exposed_ps")
+_PARTIAL = ("finish_ps", "of_floor", *_OF_NPU)
 NOTE = "note"
 """The column that tells why a point is no run of its own."""
 KIND = "kind"
@@ -63,7 +64,9 @@ class Column:
         return printable(plain(value))
 
     def _mark(self, run: FoundRun) -> str:
-        """Return what stands beside the end of a run that no network with its lines can reach."""
+        """Return what stands beside the end of a run that no network with its lines can reach, or times of one try."""
+        if self.key in _OF_NPU and at(run.metadata, "job.restarts"):
+            return " (last try)"
         from astra_ns3.network.floor.floor import is_below
 
         share = at(run.metadata, "floor.share")

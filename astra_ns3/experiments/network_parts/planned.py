@@ -115,7 +115,7 @@ def _credits_unheeded(plan: NetworkPlan) -> list[str]:
     """Return warnings of credits that limit packets and not flows; raises InputError as with packets."""
     list(check_lanes(plan))  # flows never wait for each other in a circle
     slow = check_credits(plan.transports.values(), plan.outline)
-    return [f"{words}; flows know nothing of that: their times are a lower bound" for words in slow]
+    return [f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow]
 
 
 def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:

@@ -14,6 +14,7 @@ from astra_ns3.frozen import replace
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.network.flow_rates import meet_in_queues
 from astra_ns3.network.ideal.ways import routing_parts
 from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
@@ -29,7 +30,7 @@ QUEUE_GRAIN_SHARE = 0.03
 
 _LOST = (
     "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "
-    "converged; times are a lower bound"
+    "converged; times with packets may be far longer"
 )
 
 
@@ -56,13 +57,13 @@ class FlowBackend(SessionBackend):
         )
 
     def warnings(self) -> list[str]:
-        """Beside the usual ones, that a result is a lower bound where packets would be lost."""
+        """Beside the usual ones, that flows know nothing of packets that would be lost."""
         full = int(self.statistics()["full_queues"])
         bound = "1 port" if full == 1 else f"{full:,} ports"
         bound = (
             f"more may wait than switches without pauses have room for, at {bound}: packets would be lost there, and "
         )
-        bound += "flows know nothing of that; times are a lower bound"
+        bound += "flows know nothing of that; times with packets may be far longer"
         loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
         return [*super().warnings(), *([bound] if full else []), *([_LOST] if loses else [])]
 
@@ -78,7 +79,7 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "transport_of_dimension": np.array([kinds[kind] for _, kind in dimensions], dtype=np.uint32),
         "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
-        "queues": _queues(plan),
+        "queues": meet_in_queues(plan),
         "rooms": np.array([_room_bytes(config) for config in plan.graph.switch_configs], dtype=np.int64),
         "grain_bytes": QUEUE_GRAIN_BYTES,
         "grain_share": QUEUE_GRAIN_SHARE,
@@ -92,15 +93,6 @@ def _room_bytes(config: SwitchConfig) -> int:
     """Return what a switch has room for before it loses packets, 0 if pauses keep it from that."""
     share = 1.0 if config.alpha is None else config.alpha / (1 + config.alpha)
     return 0 if config.is_lossless else int(config.buffer_bytes * share)
-
-
-def _queues(plan: NetworkPlan) -> bool:
-    """Return whether senders use all of their lines: flows then meet in queues, else they share lines at once.
-
-    Pauses slow senders only where queues are long, and lines stay as busy as with longer queues.
-    """
-    held_back = any(each.flow_held_back or each.window_bytes > 0 for each in plan.transports.values())
-    return not (held_back or plan.changes or routing_parts(plan))
 
 
 def _numbers(transport: Transport) -> dict[str, NativeValue]:

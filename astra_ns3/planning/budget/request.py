@@ -21,6 +21,7 @@ from astra_ns3.planning.usual_limits import USUAL_BUDGET_SECONDS
 from astra_ns3.planning.usual_system import usual_system
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.file import Study, StudyConfig
+from astra_ns3.studies.keys import check_changes
 from astra_ns3.units import counted, format_bytes
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -29,6 +30,10 @@ Given = str | os.PathLike[str]
 _RESULTS = Path("results")
 _MOST_WEIGHT = 1e9
 _PART, _AXIS = "workloads", "workload"
+_NOT_OF_A_BUDGET = {
+    "backend": "splits are played as flows, expected no other backend",
+    "passes": "a split is played for one iteration of each workload; --weights has how many of each count",
+}
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,7 @@ class BudgetRequest:
         axis: dict[str, Json] = {
             name: {"workload": os.fspath(path)} for name, path in zip(self.names, self.workloads, strict=True)
         }
-        refuse("backend" in self.changes, "--set backend: splits are played as flows, expected no other backend")
+        check_changes(self.changes, _NOT_OF_A_BUDGET)
         base: dict[str, Json] = {"system": system, "network": os.fspath(self.network), "backend": "flow"}
         return {
             "title": f"A budget for {Path(self.network).stem}",

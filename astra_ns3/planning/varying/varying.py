@@ -28,7 +28,7 @@ MOST_AXES = 2
 _MOST_POINTS = 400
 _OPTION = "--vary"
 # Options that change nothing in a bound.
-_WITHOUT_BOUNDS = ("backend", "passes", "report_npu", "run_name", "record", "cores", "on_built", "congestion_control")
+_WITHOUT_BOUNDS = ("backend", "report_npu", "run_name", "record", "cores", "on_built", "congestion_control")
 _FOLDER, _MOST_LETTERS = "plan", 80
 _NAME = re.compile(r"[\w.-]+")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import ACCOUNTS, OF_FLOWS, Quantities, groups_for
-from astra_ns3.report.comparison.settings import follows_from_seed, settings, surroundings
+from astra_ns3.report.comparison.settings import OF_SCENARIO, follows_from_seed, of_scenarios, settings, surroundings
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
@@ -32,10 +33,10 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     Raises :class:`~astra_ns3.errors.InputError` if a table of theirs can't be read.
     """
     check_results(a, b)
-    differing = _differing(a, b)
+    unlike = _differing(a, b)
     groups = []
     notes = list(_states((names[0], a), (names[1], b)))
-    if _differ_in_seed_alone(differing, a, b):
+    if _differ_in_seed_alone(unlike, a, b):
         notes.append(f"{names[0]} and {names[1]} differ in their seed alone: {OVER_SEEDS}")
     for name, quantities in groups_for(a, b).items():
         found_a, found_b = quantities(a), quantities(b)
@@ -53,7 +54,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     return Comparison(
         place_of(a) + both * " (1)",
         place_of(b) + both * " (2)",
-        tuple(differing),
+        tuple(unlike),
         tuple(groups),
         tuple(notes),
         (a.metadata["report_npu"], b.metadata["report_npu"]),
@@ -63,13 +64,21 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
 
 def _differing(a: Records, b: Records) -> list[Setting]:
     keys_a, keys_b = ({**settings(run.metadata), **surroundings(run.metadata, run.events)} for run in (a, b))
+    said_a, said_b = of_scenarios(a.scenario_keys, b.scenario_keys)
+    found = differing({**keys_a, **said_a}, {**keys_b, **said_b})
+    # What happens to the network is told part by part.
+    return [each for each in found if not each.key.startswith(f"{OF_SCENARIO}.events")]
+
+
+def differing(keys_a: JsonObject, keys_b: JsonObject) -> list[Setting]:
+    """Return the keys with values that differ, the most important first."""
     pairs = {key: (keys_a.get(key, ABSENT), keys_b.get(key, ABSENT)) for key in {**keys_a, **keys_b}}
-    differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
-    return sorted(differing, key=lambda setting: setting.rank)
+    found = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
+    return sorted(found, key=lambda setting: setting.rank)
 
 
-def _differ_in_seed_alone(differing: list[Setting], *runs: Records) -> bool:
-    keys = [setting.key for setting in differing]
+def _differ_in_seed_alone(unlike: list[Setting], *runs: Records) -> bool:
+    keys = [setting.key for setting in unlike]
     return "seed" in keys and all(follows_from_seed(key, run.metadata) for key in keys for run in runs)
 
 
@@ -84,8 +93,9 @@ def _states(*runs: tuple[str, Records]) -> Iterator[str]:
     for name, run in runs:
         job = run.metadata.get("job") or {}
         if job.get("restarts"):
-            played = counted(run.metadata["passes"] - job["resumed_passes"], "pass", "passes")
-            yield f"{name} is try {job['restarts'] + 1} of its job, which plays {played} of {run.metadata['passes']}"
+            done = counted((job["passes_done"] or 0) - job["resumed_passes"], "pass", "passes")
+            tried = f"try {job['restarts'] + 1} of it, which did {done} of {run.metadata['passes']}"
+            yield f"finish of {name} is that of the whole job, all else of {tried}"
         floor = below_floor(run.metadata)
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"

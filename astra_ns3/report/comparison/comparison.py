@@ -13,6 +13,12 @@ from astra_ns3.report.comparison.text import difference_row, key_text, part_text
 from astra_ns3.units import counted
 
 
+def settings_text(name: str, settings: Sequence[Setting]) -> str:
+    """Return rows of settings below a name; nothing if there are none."""
+    rows = [(key_text(each.key), value_text(each.key, each.a), value_text(each.key, each.b)) for each in settings]
+    return part_text(name, ("", "A", "B"), rows)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Settings and results in which two runs differ; what files say comes first, what only one run has later.
@@ -71,11 +77,7 @@ class Comparison:
         if self.equal:
             return "\n".join([*parts, "nothing differs"])
         parts += list(self.notes)
-        rows = [
-            (key_text(setting.key), value_text(setting.key, setting.a), value_text(setting.key, setting.b))
-            for setting in self.told_settings
-        ]
-        parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
+        parts.append(settings_text("settings", self.told_settings) or "settings: none differs")
         parts += [f"  {line}" for line in self.other_settings]
         lines = algorithm_lines(self.algorithms)
         parts += ["algorithms", *(f"  {line}" for line in lines)] if lines else []

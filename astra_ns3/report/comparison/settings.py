@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from astra_ns3.config.core.plain import Json, JsonObject
-from astra_ns3.network.run_document import EventDocument, RunDocument, chosen
+from astra_ns3.network.run_document import EventDocument, FileDocument, RunDocument, chosen
 
 OPTIONS = (
     "backend",
@@ -22,11 +22,12 @@ OPTIONS = (
     "limits",
     "network_changes",
 )
+OF_SCENARIO = "scenario"
 FILES = ("workload", "system", "network")
 PARTS = (*OPTIONS, *FILES, "in_force", "versions")
 """Keys of run.json that say how a run was made; its name, its date and what it cost are not among them."""
 _NAMES = ("name", "layer")
-_OF_JOB = ("start_ps", "npus", "arrival_ps", "after", "after_passes", "end_ps", "priority")
+_OF_JOB = ("start_ps", "npus", "dimensions", "arrival_ps", "after", "after_passes", "end_ps", "priority")
 """When and where a job ran."""
 _OF_PLACE = ("event", "drawn", "link", "switch", "npu")
 """Keys of an event that its name and its place in the list say."""
@@ -52,6 +53,13 @@ def surroundings(metadata: RunDocument, events: Sequence[EventDocument]) -> Json
             keys = chosen(event, [name for name in event if name not in _OF_PLACE])
             found.update(flat(f"{part}.{number}", keys))
     return {key: value for key, value in found.items() if value is not None}
+
+
+def of_scenarios(a: FileDocument | None, b: FileDocument | None) -> tuple[JsonObject, JsonObject]:
+    """Return dotted key -> value of all that two scenarios' files say; nothing if a run has no such file."""
+    if a is None or b is None:
+        return {}, {}
+    return dict(flat(OF_SCENARIO, a)), dict(flat(OF_SCENARIO, b))
 
 
 def follows_from_seed(key: str, metadata: RunDocument) -> bool:

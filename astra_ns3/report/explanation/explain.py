@@ -35,7 +35,7 @@ from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, Wha
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
 from astra_ns3.units import format_time
@@ -71,7 +71,7 @@ def explain(
     hops, served = _hops(run, messages, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
     kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
-    time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
+    time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(metadata)
     parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
     found = Explanation(
         subject,
@@ -176,7 +176,7 @@ def _subject(run: Records, iteration: int | None, collective: int | None) -> str
     if iteration is not None:
         return f"iteration {iteration}"
     stopped = "" if run.metadata["stopped"] is None else ", which was stopped before its end"
-    return f"run {run.metadata['run_name']}{stopped}"
+    return f"run {run.metadata['run_name']}{last_try(run.metadata)}{stopped}"
 
 
 def _chain(tables: Tables | None, iteration: int | None, collective: int | None) -> tuple[Segment, ...]:

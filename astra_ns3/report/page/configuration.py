@@ -10,7 +10,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument, chosen
 from astra_ns3.report.comparison.differences import ABSENT, Absent
-from astra_ns3.report.comparison.settings import OPTIONS, flat, settings
+from astra_ns3.report.comparison.settings import OPTIONS, flat, settings, surroundings
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.pictures.shown import Shown
 
@@ -34,7 +34,7 @@ class Key:
 
 def configuration(runs: Sequence[Shown], defaults: Defaults) -> dict[str, list[Key]]:
     """Part of the configuration -> its keys, in the order of run.json; the options of the run are one part."""
-    found = [settings(shown.run.metadata) for shown in runs]
+    found = [{**settings(shown.run.metadata), **surroundings(shown.run.metadata, ())} for shown in runs]
     changed = [_changed(shown.run.metadata, defaults) for shown in runs]
     parts: dict[str, list[Key]] = {}
     for name in dict.fromkeys(key for each in found for key in each):

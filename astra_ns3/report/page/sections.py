@@ -55,7 +55,10 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     metadata = run.metadata
     whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], f"NPU {metadata['report_npu']}"
     statistics, timing = metadata["statistics"], metadata["timing"]
-    found = [("finish", format_time(metadata["finish_ps"]), "" if metadata["complete"] else "incomplete")]
+    restarts = (metadata.get("job") or {}).get("restarts")
+    tried = f"of all {restarts + 1} tries; computing, waiting and throughput are of the last" if restarts else ""
+    more = tried if metadata["complete"] else f"incomplete {tried}".strip()
+    found = [("finish", format_time(metadata["finish_ps"]), more)]
     if is_of_flows(run):
         found += [("NPUs", f"{metadata['npus']:,}", ""), *flow_numbers(metadata["flows"])]
     else:

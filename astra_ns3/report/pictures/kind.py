@@ -10,6 +10,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
 from astra_ns3.report.pictures.shown import Shown
+from astra_ns3.report.records import last_try
 from astra_ns3.report.tables import Records, could_record, how_to_record, is_of_flows, name_with_folder, recorded
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Kind:
             raise wrong(f"'{self.name}' stands on pages alone")
         figure = self.make(records, choice)
         what = figure.title or self.name
-        named = what if choice.beside else f"{name_with_folder(records)}: {what}"
+        named = what if choice.beside else f"{name_with_folder(records)}{last_try(records.metadata)}: {what}"
         return drawn(figure, choice.width_inches, named if choice.title is None else choice.title)
 
     def _check(self, records: Records, choice: Choice) -> None:

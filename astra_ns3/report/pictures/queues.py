@@ -13,7 +13,7 @@ from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, s
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import chosen
-from astra_ns3.report.records import SWITCH, Recorded, by_value, table_of
+from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, table_of
 from astra_ns3.report.tables import Numbers, Records
 from astra_ns3.units import ordinal
 
@@ -29,7 +29,7 @@ Port = tuple[Numbers, Numbers]
 
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return lengths of queues above, pauses below, as far as they were recorded."""
-    until_ps = int(records.metadata["finish_ps"])
+    until_ps = end_of(records.metadata)
     unit = time_unit(until_ps)
     panels, words, ports = [], list[str](), set[str]()
     queues, pauses = table_of(records, "queues"), table_of(records, "pauses")

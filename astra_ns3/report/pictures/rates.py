@@ -13,7 +13,7 @@ from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, Unit, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
-from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.records import Recorded, end_of, table_of
 from astra_ns3.report.tables import Numbers, Records, how_to_record
 from astra_ns3.units import counted, ordinal
 
@@ -45,7 +45,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         counts[pair] = counts.get(pair, 0) + len(times)
     foremost = sorted(counts, key=lambda pair: (-counts[pair], pair))[:MOST_PAIRS]
     pairs = _chosen(counts, choice.select) or sorted(foremost)
-    until_ps = int(records.metadata["finish_ps"])
+    until_ps = end_of(records.metadata)
     time = time_unit(until_ps)
     panels, words = [], list[str]()
     for name in _QUANTITIES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.frozen import dataclass
-from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.records import Recorded, end_of, table_of
 from astra_ns3.report.tables import Records, how_to_record
 
 
@@ -20,7 +20,7 @@ class Shown:
     @property
     def finish_ps(self) -> int:
         """When it finished; 1 at least."""
-        return max(1, int(self.run.metadata["finish_ps"]))
+        return max(1, end_of(self.run.metadata))
 
 
 class Missing(Exception):

@@ -13,7 +13,7 @@ from astra_ns3.report.figures.curves import Real, covered, evenly, gathered, in_
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
-from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, ps_of, table_of
+from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, end_of, ps_of, start_of, table_of
 from astra_ns3.report.scenario_text import event_spans
 from astra_ns3.report.tables import Numbers, Records
 
@@ -43,7 +43,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     operations, phases = table_of(records, "operations"), table_of(records, "phases")
     if operations is None and phases is None:
         return _collectives(records, choice)
-    count, finish_ps = int(records.metadata["npus"]), int(records.metadata["finish_ps"])
+    count, finish_ps = int(records.metadata["npus"]), end_of(records.metadata)
     for word in choice.select:
         refuse(not word.isdecimal() or int(word) >= count, f"NPU '{word}' is not one of 0 to {count - 1}")
     npus = [int(word) for word in choice.select] or evenly(range(count), MOST_NPUS)
@@ -128,7 +128,7 @@ def _collectives(records: Records, choice: Choice) -> Figure:
         "NPUs can be selected only with --record timeline; without it this shows collectives of all",
     )
     rows = records.rows(COLLECTIVES)
-    shown, finish_ps = rows[:MOST_COLLECTIVES], int(records.metadata["finish_ps"])
+    shown, finish_ps = rows[:MOST_COLLECTIVES], end_of(records.metadata)
     unit = style.time_unit(finish_ps)
     passes = len({row["iteration"] for row in shown}) > 1
     layers = list(dict.fromkeys(row["layer"] for row in rows))
@@ -241,7 +241,7 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
 
 def _changes(records: Records, finish_ps: int) -> tuple[Numbers, Numbers]:
     """Return when parts of the network are changed while a job plays, on its own clock."""
-    begin_ps = int((records.metadata.get("job") or {}).get("start_ps") or 0)
+    begin_ps = start_of(records.metadata)
     spans = [span for event in records.events for span in event_spans(event, begin_ps + finish_ps)]
     times = np.clip(np.array(spans, np.int64).reshape(-1, 2) - begin_ps, 0, finish_ps)
     times = times[times[:, 0] < times[:, 1]]

@@ -13,7 +13,7 @@ from astra_ns3.report.figures.style import time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import Level, chosen, levels, rates_bps
-from astra_ns3.report.records import SWITCH, Recorded, by_value, needed
+from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed
 from astra_ns3.report.tables import Records
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
@@ -28,7 +28,7 @@ _NAME_INCHES = 0.13
 
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return a heat map: percent of the link's rate, or Gb/s where rates aren't known."""
-    finish_ps = int(records.metadata["finish_ps"])
+    finish_ps = end_of(records.metadata)
     table = needed(records, "utilisation")
     sums, _, bin_ps = _sums(records, table, finish_ps, MOST_COLUMNS)
     rows = levels(records, chosen(table.texts("port"), choice.select))

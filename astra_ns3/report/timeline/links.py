@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from astra_ns3.report.ports import levels, rates_bps
-from astra_ns3.report.records import SWITCH, needed, table_of
+from astra_ns3.report.records import SWITCH, end_of, needed, table_of
 from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
@@ -90,7 +90,7 @@ def _write_pauses(records: Records, writer: TraceWriter, ports: Ports) -> None:
         if priorities:
             stopped[port] = time_ps, priorities
     for port in list(stopped):
-        end(port, max(int(records.metadata["finish_ps"]), stopped[port][0]))
+        end(port, max(end_of(records.metadata), stopped[port][0]))
 
 
 def _paused(priorities: int) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.report.records import COLLECTIVES, needed, ps_of
+from astra_ns3.report.records import COLLECTIVES, end_of, needed, ps_of
 from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
 
@@ -93,7 +93,7 @@ def write_run(records: Records, writer: TraceWriter) -> int:
     group = writer.process("run", 0)
     lanes = Lanes(lambda: writer.track(group, "collectives", 1))
     start_ps, end_ps, number, size = (writer.annotation(text) for text in ("start_ps", "end_ps", "collective", "bytes"))
-    finish_ps = int(records.metadata["finish_ps"])
+    finish_ps = end_of(records.metadata)
     names = collective_names(records)
     for row in records.rows(COLLECTIVES):
         name = names[int(row["collective"])]

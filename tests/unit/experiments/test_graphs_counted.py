@@ -92,6 +92,11 @@ def test_of_too_many_kinds_nothing_is_said_of_the_whole(monkeypatch: pytest.Monk
     assert counted(SmallGraphs((graphs[0], ())), system_of(), 1, OURS).whole
     counts = counted(SmallGraphs((graphs[1], ())), system_of(), 1, OURS)
     assert not counts.whole
+    job = GraphJob(SmallGraphs((graphs[1], ())))
+    monkeypatch.setattr(GraphJob, "_counted", lambda *_: counts)
+    (left,), sure = job.unsure(system_and_grid_of(2))
+    assert left.endswith("whose messages are of too many kinds")
+    assert sure == []
     assert len(counts.messages) == 3
 
 

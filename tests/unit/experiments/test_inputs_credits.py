@@ -13,7 +13,7 @@ from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 WORKLOAD = "DATA\n1\nonly -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 1000 0\n"
-FLOWS_KNOW_NOTHING = "; flows know nothing of that: their times are a lower bound"
+FLOWS_KNOW_NOTHING = "; flows know nothing of that: times with packets may be far longer"
 
 
 def torus(given: dict[str, Any], **keys: Any) -> NetworkConfig:

@@ -13,17 +13,26 @@ import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
 from support.fake_backend import FakeBackend
-from support.small_run import NPUS, InterruptedBackend, small_network, small_run, small_system, small_workload
+from support.small_run import (
+    NPUS,
+    InterruptedBackend,
+    small_network,
+    small_run,
+    small_system,
+    small_workload,
+    write_inputs,
+)
 
 import astra_ns3
 from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.frozen import replace
-from astra_ns3.network.run_document import EventDocument, RunDocument, TenantDocument
+from astra_ns3.network.run_document import EventDocument, FileDocument, RunDocument, TenantDocument
 from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines, other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
+from astra_ns3.report.comparison.jobs import compare_jobs
 from astra_ns3.report.comparison.quantities import collectives, layers
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
 from astra_ns3.report.comparison.text import MOST_ROWS, difference_row
@@ -109,6 +118,48 @@ def test_scenarios_are_compared_job_by_job(tmp_path: Path) -> None:
     assert not told["equal"]
     with pytest.raises(InputError, match="holds the results of several jobs; name one of its folders: job-a"):
         CliRunner().invoke(compare_command, [f"{folders[0]}/job-a", folders[1]], catch_exceptions=False)
+
+
+def of_scenario(folder: Path, **keys: Any) -> astra_ns3.ScenarioResult:
+    files = {name: str(path) for name, path in write_inputs(folder).items()}
+    job = {"name": "a", "workload": files["workload"], "system": files["system"], "npus": [0, 1], **keys.pop("job", {})}
+    other = {**job, "name": "b", "npus": [2, 3], **keys.pop("other", {})}
+    document = {"network": files["network"], "jobs": [job, other], **keys}
+    return astra_ns3.run_scenario(scenario=document, backend=FakeBackend(NPUS))
+
+
+@pytest.mark.parametrize(
+    ("keys", "changed", "found"),
+    [
+        ({}, {"recovery": {"detection": {"kind": "hello", "interval": "1ms"}}}, "recovery.detection.kind"),
+        (
+            {"job": {"restart": {"after": "1us", "at-most": 1}}},
+            {"job": {"restart": {"after": "2us", "at-most": 1}}},
+            "jobs.a.restart.after",
+        ),
+        (
+            {"job": {"restart": {"after": "1us", "at-most": 1}}},
+            {"job": {"restart": {"after": "1us", "at-most": 1, "fails": ["1s"]}}},
+            "jobs.a.restart.fails",
+        ),
+        ({}, {"other": {"dimensions": [2]}}, "jobs.b.dimensions"),
+        ({}, {"other": {"end": "1s"}}, "jobs.b.end"),
+        ({}, {"other": {"passes": 2}}, "jobs.b.passes"),
+    ],
+)
+def test_whatever_scenario_files_say_otherwise_differs(
+    tmp_path: Path, keys: dict[str, Any], changed: dict[str, Any], found: str
+) -> None:
+    runs = of_scenario(tmp_path, **dict(keys)), of_scenario(tmp_path, **dict(changed))
+    comparison = compare_jobs(runs[0], runs[0].tenants, runs[1], runs[1].tenants)
+    assert f"scenario.{found}" in [each.key for each in comparison.settings]
+    assert f"scenario.{found}" in comparison.text()
+    assert not comparison.document()["equal"]
+    assert not any(each.key.startswith("scenario.") for job in comparison.jobs.values() for each in job.settings)
+    # Jobs say so by themselves, too, and one of a scenario as it is differs in nothing.
+    one, two = (run.tenants["a"] for run in runs)
+    assert f"scenario.{found}" in [each.key for each in astra_ns3.compare(one, two).settings]
+    assert compare_jobs(runs[0], runs[0].tenants, runs[0], runs[0].tenants).document()["equal"]
 
 
 def test_a_job_that_starts_at_another_time_or_place_or_between_other_events_differs() -> None:
@@ -260,6 +311,7 @@ class _Told:
 
     folder = None
     events: tuple[EventDocument, ...] = ()
+    scenario_keys: FileDocument | None = None
 
     def __init__(self, metadata: RunDocument) -> None:
         self.metadata, self._run = metadata, played()

@@ -27,6 +27,14 @@ def test_a_chain_of_computations_is_told_as_such() -> None:
     assert allowed_rows(_document(floor)) == [("speed", "80% of what any network allows (what NPU 7 computes: 4 us)")]
 
 
+@pytest.mark.parametrize(("job", "left_out"), [({}, False), ({"after": "a"}, True), ({"arrival_ps": 0}, True)])
+def test_a_scenario_whose_jobs_wait_for_others_says_that_its_floor_has_no_waits(job: Any, left_out: bool) -> None:
+    floor: Any = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": 1.25}
+    document: Any = {**_document(floor), "jobs": [{"name": "a"}, {"name": "b", **job}]}
+    ((_, words),) = allowed_rows(document)
+    assert words.endswith("(leaf 3's uplinks), without jobs' waits for each other") == left_out
+
+
 def test_no_row_without_a_floor_or_an_end() -> None:
     assert allowed_rows(_document(None)) == []
     floor: Any = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": None}

@@ -31,7 +31,7 @@ from support.recorded_run import (
     write_table,
 )
 from support.recorded_tables import run_folder, write_messages, write_pairs
-from support.small_run import NPUS, InterruptedBackend, small_run, small_system
+from support.small_run import NPUS, InterruptedBackend, small_network, small_run, small_system, small_workload
 
 import astra_ns3
 from astra_ns3.cli.report import report_command
@@ -467,6 +467,19 @@ def test_the_page_of_a_tenant_says_that_the_network_counts_for_all() -> None:
     text = page_of(run)
     assert re.search(r"<dt>messages</dt><dd>[^<]*<small>of all tenants</small>", text)
     assert "events of all tenants</small>" in text
+    for key, value in (("start", "0 ps"), ("npus", "0-3"), ("dimensions", "4")):
+        assert f"<code>job.{key}</code></td><td><span>{value}</span>" in text
+
+
+def test_the_folder_of_a_scenario_gives_the_page_of_its_jobs(tmp_path: Path) -> None:
+    jobs = {"a": [0, 1], "b": [2, 3]}
+    tenants = [astra_ns3.Tenant(name, npus, small_workload(), small_system()) for name, npus in jobs.items()]
+    folder, output = tmp_path / "both", tmp_path / "report.html"
+    astra_ns3.run_scenario(network=small_network(), tenants=tenants, backend=FakeBackend(NPUS), output=folder)
+    found = CliRunner().invoke(report_command, [str(folder), "-o", str(output)], catch_exceptions=False)
+    assert found.exit_code == 0
+    runs = [astra_ns3.Result.load(folder / f"job-{name}") for name in jobs]
+    assert output.read_text(encoding="utf-8").replace(page._plotly(), "") == page_of(*runs)
 
 
 def test_runs_of_folders_with_one_name_are_told_apart(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Lines that messages of two jobs may share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from itertools import combinations
+
+from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.scenario.scenario import Tenancy
+
+Lines = set[tuple[int, int]]
+"""Lines by the nodes and the ports from which they lead."""
+
+
+def sharing(plan: NetworkPlan, tenants: Sequence[Tenancy]) -> tuple[str, str] | None:
+    """Return the first two of a network's tenants that may play at a time and share a line; None: no two do."""
+    hosts = plan.graph.npu_host
+    own = {each.job_name: each for each in tenants if each.restart_ps is None}
+    lines = {
+        # Nobody knows the NPUs of who arrives.
+        name: _lines(plan, {*hosts} if each.berth is not None else {hosts[npu] for npu in each.npus})
+        for name, each in own.items()
+    }
+    pairs = ((a, b) for a, b in combinations(own, 2) if not (_follows(own[a], b) or _follows(own[b], a)))
+    return next(((a, b) for a, b in pairs if not lines[a].isdisjoint(lines[b])), None)
+
+
+def _follows(tenant: Tenancy, name: str) -> bool:
+    """Return whether a tenant starts only when another has ended."""
+    return tenant.after is not None and tenant.after.job == name and tenant.after.passes is None
+
+
+def _lines(plan: NetworkPlan, hosts: Set[int]) -> Lines:
+    """Return the lines between hosts; ways of hosts at the same switches differ in those to the hosts alone."""
+    graph, tables = plan.graph, plan.tables
+    found: Lines = {(host, port) for host in hosts for port in range(len(graph.ports[host]))}
+    ends = [*{int(tables.group_of_host[host]): host for host in hosts}.values()]
+    for destination in ends:
+        nodes, seen = ends, {destination}
+        while nodes:
+            seen.update(nodes)
+            taken = {(node, port) for node in nodes for port in tables.towards(node, destination)}
+            found |= taken
+            nodes = [*{graph.ports[node][port].peer for node, port in taken} - seen]
+    return found

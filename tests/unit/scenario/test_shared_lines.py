@@ -1,0 +1,61 @@
+"""The warning of jobs that share lines, where flows are unlike packets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from support.small_run import small_system, small_workload
+
+from astra_ns3 import Tenant
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants
+from astra_ns3.scenario.tenant import After
+
+WARNING = "'a' and 'b' may share lines, where times on flows may be far too long or too short; use --backend ns3"
+
+
+def leaf_spine(**switch: Any) -> NetworkConfig:
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 4, "link": link}
+    transport = {"kind": "roce", "congestion_control": "none"}
+    return parse_network({"topology": {**topology, "switch": {"buffer": "64MB", **switch}}, "transport": transport})
+
+
+PAUSED = leaf_spine(pfc={})
+
+
+def warned(
+    a: Sequence[int], b: Sequence[int], network: NetworkConfig = PAUSED, backend: str = "flow", **keys: Any
+) -> list[str]:
+    tenants = [
+        Tenant("a", a, small_workload(), small_system()),
+        Tenant("b", b, small_workload(), small_system(), **keys),
+    ]
+    found = load_tenants(ScenarioRequest(tenants=tenants, network=network, backend=backend))
+    return [words for inputs in found for words in inputs.warnings if "share lines" in words]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "share"),
+    [
+        ([0, 4], [1, 5], True),
+        ([0, 4], [1, 8], True),  # up from leaf 0
+        ([0, 8], [4, 9], True),  # down to leaf 2
+        ([0, 1], [2, 3], False),
+        ([0, 1, 4, 5], [8, 9, 10], False),
+        ([0, 4], [1, 2], False),
+    ],
+)
+def test_jobs_are_told_that_have_ways_over_one_line(a: list[int], b: list[int], share: bool) -> None:
+    assert warned(a, b) == [WARNING] * share
+
+
+def test_jobs_are_not_told_where_flows_are_like_packets_or_where_one_follows_the_other() -> None:
+    a, b = [0, 4], [1, 5]
+    assert not warned(a, b, backend="ns3")
+    assert not warned(a, b, leaf_spine())  # where flows meet in queues
+    assert not warned(a, b, after=After("a"))
+    assert warned(a, b, after=After("a", 1)) == [WARNING]
