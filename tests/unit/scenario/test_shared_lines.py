@@ -17,18 +17,18 @@ from astra_ns3.scenario.tenant import After
 WARNING = "'a' and 'b' may share lines, where times on flows may be far too long or too short; use --backend ns3"
 
 
-def leaf_spine(**switch: Any) -> NetworkConfig:
+def leaf_spine(control: str) -> NetworkConfig:
     link = {"rate": "100Gbps", "delay": "500ns"}
     topology = {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 4, "link": link}
-    transport = {"kind": "roce", "congestion_control": "none"}
-    return parse_network({"topology": {**topology, "switch": {"buffer": "64MB", **switch}}, "transport": transport})
+    transport = {"kind": "roce", "congestion_control": control}
+    return parse_network({"topology": {**topology, "switch": {"buffer": "64MB", "pfc": {}}}, "transport": transport})
 
 
-PAUSED = leaf_spine(pfc={})
+CONTROLLED = leaf_spine("timely")
 
 
 def warned(
-    a: Sequence[int], b: Sequence[int], network: NetworkConfig = PAUSED, backend: str = "flow", **keys: Any
+    a: Sequence[int], b: Sequence[int], network: NetworkConfig = CONTROLLED, backend: str = "flow", **keys: Any
 ) -> list[str]:
     tenants = [
         Tenant("a", a, small_workload(), small_system()),
@@ -56,6 +56,6 @@ def test_jobs_are_told_that_have_ways_over_one_line(a: list[int], b: list[int], 
 def test_jobs_are_not_told_where_flows_are_like_packets_or_where_one_follows_the_other() -> None:
     a, b = [0, 4], [1, 5]
     assert not warned(a, b, backend="ns3")
-    assert not warned(a, b, leaf_spine())  # where flows meet in queues
+    assert not warned(a, b, leaf_spine("none"))  # where flows meet in queues
     assert not warned(a, b, after=After("a"))
     assert warned(a, b, after=After("a", 1)) == [WARNING]
