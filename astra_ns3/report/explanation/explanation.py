@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.frozen import asdict, dataclass, field
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, percent
@@ -92,7 +92,7 @@ class Explanation:
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
     ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
     None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
-    ports above.
+    ports above. ``choices``: NCCL's other choices, if they were played; ``choices_text``: what is said of them.
     """
 
     subject: str
@@ -120,6 +120,8 @@ class Explanation:
     players: Players = Players()
     first_npu: int | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
+    choices: tuple[Json, ...] | None = None
+    choices_text: str = ""
 
     @property
     def ports_told(self) -> Iterator[str]:
@@ -140,13 +142,16 @@ class Explanation:
             _numbers(self),
             _congested(self),
             f"not told: {'; '.join(self.missing)}" if self.missing else "",
+            self.choices_text,
         ]
         return "\n\n".join(section for section in sections if section)
 
     def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
-        del document["players"]
+        del document["players"], document["choices_text"]
+        if self.choices is None:
+            del document["choices"]
         document["congested"] = None if self.congested is None else list(self.congested)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
         for each in document["channels"]:
