@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from astra_ns3.report.alignment import ranges, table
+from astra_ns3.report.alignment import given_text, ranges, table
 from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Difference
 from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
 
@@ -65,9 +65,9 @@ def value_text(key: str, value: object) -> str:
     if value is ABSENT:
         return "-"
     if isinstance(value, list):
-        words = ", ".join(ranges(value) if key == "job.npus" else map(str, value)) or "none"
+        words = ", ".join(ranges(value) if key == "job.npus" else map(given_text, value)) or "none"
     else:
-        words = "default" if value is None else "on" if value is True else "off" if value is False else str(value)
+        words = "default" if value is None else given_text(value)
     return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
 
 

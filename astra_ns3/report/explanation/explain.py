@@ -32,7 +32,7 @@ from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
 from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, WhatIf, waited_for_others, what_ifs
-from astra_ns3.report.exposed_text import exposed_times
+from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
@@ -96,7 +96,7 @@ def explain(
         metadata.get("floor"),
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
-    return replace(found, switches=switch_names(run, found.ports_told))
+    return replace(found, switches=switch_names(run, found.ports_told), scales=tuple(scale_rows(metadata)))
 
 
 def _tables(run: Records, *, needed: bool) -> tuple[Tables | None, str]:

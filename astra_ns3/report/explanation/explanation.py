@@ -14,6 +14,7 @@ from astra_ns3.report.alike import name_of_all, together, unnumbered
 from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
 from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
+from astra_ns3.report.exposed_text import npu_computing, npu_time
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.players import Players
@@ -92,7 +93,8 @@ class Explanation:
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
     ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
     None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
-    ports above. ``choices``: NCCL's other choices, if they were played; ``choices_text``: what is said of them.
+    ports above. ``scales``: a row that says what the run's scales multiply. ``choices``: NCCL's other choices, if they
+    were played; ``choices_text``: what is said of them.
     """
 
     subject: str
@@ -120,6 +122,7 @@ class Explanation:
     players: Players = Players()
     first_npu: int | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
+    scales: tuple[tuple[str, str], ...] = ()
     choices: tuple[Json, ...] | None = None
     choices_text: str = ""
 
@@ -149,7 +152,7 @@ class Explanation:
     def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
-        del document["players"], document["choices_text"]
+        del document["players"], document["scales"], document["choices_text"]
         if self.choices is None:
             del document["choices"]
         document["congested"] = None if self.congested is None else list(self.congested)
@@ -186,6 +189,7 @@ def _rows_with_counts(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _head(found: Explanation) -> str:
     rows = [("explained", f"{found.subject}: {format_time(found.time_ps)}")]
+    rows += found.scales
     if found.subject.startswith("run"):
         rows += floor_rows({"floor": found.floor})
     if found.flows is not None:
@@ -193,10 +197,10 @@ def _head(found: Explanation) -> str:
         head = aligned([*rows, *flow_rows(found.flows)])
         return f"{head}\n\ntime from start to delivery, and over the time alone\n{completion}" if completion else head
     if found.subject.startswith("run"):
-        whole, npu = found.compute_ps + found.exposed_ps, f"NPU {found.report_npu}"
+        whole_ps, npu = found.compute_ps + found.exposed_ps, found.report_npu
         rows += [
-            ("computing", f"{format_time(found.compute_ps)}  ({percent(found.compute_ps, whole)} of {npu}'s time)"),
-            ("exposed", f"{format_time(found.exposed_ps)}  ({percent(found.exposed_ps, whole)} of {npu}'s time)"),
+            ("computing", npu_computing(found.compute_ps, whole_ps, npu)),
+            ("exposed", npu_time(found.exposed_ps, whole_ps, npu)),
         ]
         if len(found.groups) > 1:
             exposed = found.exposed_ps  # the whole that the run's own table has

@@ -26,7 +26,7 @@ from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import collectives, layers
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
-from astra_ns3.report.comparison.text import MOST_ROWS, difference_row
+from astra_ns3.report.comparison.text import MOST_ROWS, difference_row, value_text
 
 LATENCY_PS = 1_000_000
 ROWS_OF_COLLECTIVES = ("ALLREDUCE,2.0,10.0", "ALLREDUCE,3.0,20.0", "POINTTOPOINT,3200.0,0.082", "ALLREDUCE,,")
@@ -468,3 +468,11 @@ def test_collectives_that_are_played_otherwise_are_named_with_both_algorithms() 
     assert other_algorithms(a, a) == ()
     many = [OtherAlgorithm("ALLREDUCE", size, 8, 1, "x", "y") for size in range(7)]
     assert algorithm_lines(many)[5:] == ["and 2 more (--json has all)"]
+
+
+def test_switches_are_on_and_off_alone_in_lists_and_in_groups() -> None:
+    assert [value_text("key", value) for value in (True, [True, False], {"a": [False], "b": 2})] == [
+        "on",
+        "on, off",
+        "a: off, b: 2",
+    ]

@@ -15,7 +15,7 @@ from astra_ns3.network.run_document import ExposedDocument, FloorDocument, RunDo
 from astra_ns3.report.explanation.channels import Arrival, _handled
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.parts import MESSAGE, Segment
-from astra_ns3.report.exposed_text import exposed_rows, exposed_times
+from astra_ns3.report.exposed_text import exposed_rows, exposed_times, npu_computing, npu_time, scale_rows
 from astra_ns3.report.summary import run_text, summary
 
 LAYERS: list[ExposedDocument] = [{"layer": f"layer {number}", "exposed_ps": 1000 * number} for number in range(9)]
@@ -223,3 +223,34 @@ def test_a_step_of_a_channel_is_over_when_all_is_handled_whatever_came_last() ->
     first, second, third = _handled([far, near, signal], 0)
     assert (first.time_ps, second.time_ps, third.time_ps) == (160, 135, 160)
     assert third.turn is first
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, []),
+        ({"comm_scale": 0.5}, ["sizes by 0.5"]),
+        ({"compute_scale": 2.0, "flows": {}}, ["starts of flows by 2"]),
+        ({"comm_scale": 3.0, "compute_scale": 0.25}, ["sizes by 3, compute times by 0.25"]),
+        (
+            {"compute_scale": 0.0, "workload": {"layers": [{"update_ns": 0}, {"update_ns": 5}]}},
+            ["compute times by 0; update times stay"],
+        ),
+    ],
+)
+def test_a_row_says_what_scales_multiply(keys: dict[str, object], words: list[str]) -> None:
+    metadata: RunDocument = {"comm_scale": 1.0, "compute_scale": 1.0, "workload": {}, **keys}  # type: ignore[typeddict-item]
+    assert scale_rows(metadata) == [("multiplied", each) for each in words]
+
+
+def test_who_computes_nothing_is_told_so_and_has_no_share_of_nothing() -> None:
+    assert npu_computing(250, 1000, 3) == "250 ps  (25.0% of NPU 3's time)"
+    assert npu_computing(0, 1000, 3) == "no computations on NPU 3"
+    assert npu_time(0, 0, 3) == "0 ps"
+
+
+def test_a_scaled_run_says_so_in_its_table_and_its_explanation() -> None:
+    result = run(**{**small_run(), "scale": 0.5})
+    (line,) = [line for line in run_text(result.metadata, None).splitlines() if line.startswith("multiplied")]
+    assert "sizes by 0.5, compute times by 0.5" in line
+    assert "multiplied  sizes by 0.5, compute times by 0.5" in explain(result).text()
