@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,10 @@ class RunFiles:
         of_files = _by_file(self, changes)
         made: dict[str, Any] = {}  # what replace takes by name
         for file, settings in of_files.items():
-            place = self.places[file]
-            try:
+            with _of_file(self.places[file]):
                 made[file] = (
                     _network(self.network, settings) if file == "network" else _set(self._config(file), settings)
                 )
-            except InputError as error:
-                raise wrong(f"{place} {error}") from error
         return replace(self, **made)
 
     def _config(self, file: str) -> AnyConfig:
@@ -84,6 +82,22 @@ class RunFiles:
         return {name.replace("-", "_") for name in names}
 
 
+def changed_workload(workload: AnyWorkload, place: str, changes: Mapping[str, Json]) -> AnyWorkload:
+    """Return a workload alone with other values of keys, ``workload.KEY`` or ``KEY``; ``place``: its file.
+
+    Raises InputError as :meth:`RunFiles.with_changes`, and for a key of another file.
+    """
+    said: dict[Hashable, str] = {}
+    settings: list[Setting] = []
+    for key, value in changes.items():
+        file = file_of(key)
+        refuse(file not in (None, "workload"), f"'{key}' is a key of the {file}, expected one of the workload")
+        settings.append(Setting(tuple(key.split(".")[file is not None :]), value))
+        _check_once(said, settings[-1].meaning, key)
+    with _of_file(place):
+        return _set(workload, settings) if settings else workload
+
+
 def place_of(given: object, file: str) -> str:
     """Return what messages call one of the files: its path, or ``workload``, ``system`` or ``network``."""
     return os.fspath(given) if isinstance(given, (str, os.PathLike)) else file
@@ -103,15 +117,29 @@ def check_changes(changes: object) -> None:
 
 def _by_file(files: RunFiles, changes: Mapping[str, Json]) -> dict[str, list[Setting]]:
     found: dict[str, list[Setting]] = {}
-    said: dict[tuple[str, str], str] = {}
+    said: dict[Hashable, str] = {}
     for key, value in changes.items():
         file = file_of(key)
         setting = Setting(tuple(key.split(".")[1:] if file else key.split(".")), value)
         file = file or _only_file(files, key)
-        before = said.setdefault((file, setting.meaning), key)
-        refuse(before != key, f"'{key}' and '{before}' are one key; give it once")
+        _check_once(said, (file, setting.meaning), key)
         found.setdefault(file, []).append(setting)
     return found
+
+
+def _check_once(said: dict[Hashable, str], meaning: Hashable, key: str) -> None:
+    """Raise InputError if a key of the same meaning is among those ``said``."""
+    before = said.setdefault(meaning, key)
+    refuse(before != key, f"'{key}' and '{before}' are one key; give it once")
+
+
+@contextmanager
+def _of_file(place: str) -> Iterator[None]:
+    """Put the file in front of the message of an InputError about its changed keys."""
+    try:
+        yield
+    except InputError as error:
+        raise wrong(f"{place} {error}") from error
 
 
 def _only_file(files: RunFiles, key: str) -> str:
