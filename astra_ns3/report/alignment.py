@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from astra_ns3.config.core.plain import Json
+
 _WHOLE = 999.5
 
 
@@ -51,7 +53,7 @@ def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 
-def given_text(value: object) -> str:
+def given_text(value: Json) -> str:
     """Return a value as a file gives it: switches are on and off, also in lists and groups."""
     if isinstance(value, bool):
         return "on" if value else "off"

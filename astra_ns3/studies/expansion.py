@@ -98,7 +98,7 @@ class Expansion:
     def tasks(self, store: str) -> list[PointTask]:
         """One for each address, in the order of the points."""
         found: dict[str, PointTask] = {}
-        places = places_of(self.study.folder, self.study.document.data)
+        places = places_of(self.study.folder, str(self.study.document.data))
         for point in self.points:
             task = PointTask(point.address, point.request, store, point.sources, places)
             found.setdefault(point.address, task)

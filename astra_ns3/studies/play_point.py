@@ -63,10 +63,14 @@ def play_point(task: PointTask, pool: ServerPool) -> PointOutcome:
 def _seen_from_the_study(task: PointTask, store: Store, outcome: PointOutcome) -> PointOutcome:
     """Have the point's run.json, and its jobs', say paths as seen from the study's folder; return the outcome so."""
     for file in store.point_folder(task.address).glob(f"**/{RUN_FILE}"):
-        document = json.loads(file.read_text(encoding="utf-8"))
-        file.write_text(as_text(resealed(from_the_study(document, task.places))), encoding="utf-8")
-    error, warnings = (from_the_study(each, task.places) for each in (outcome.error, outcome.warnings))
-    return replace(outcome, error=error, warnings=warnings)
+        text = json.dumps(json.loads(file.read_text(encoding="utf-8")), ensure_ascii=False)
+        file.write_text(as_text(resealed(json.loads(from_the_study(text, task.places)))), encoding="utf-8")
+    error = outcome.error
+    if error is not None:
+        error = {**error, "message": from_the_study(error["message"], task.places)}
+    return replace(
+        outcome, error=error, warnings=[from_the_study(warning, task.places) for warning in outcome.warnings]
+    )
 
 
 def _raise_if_closed(pool: ServerPool) -> None:

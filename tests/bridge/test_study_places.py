@@ -78,7 +78,7 @@ def test_files_of_points_are_equal_wherever_a_study_is_played(tmp_path: Path, mo
 
 def test_paths_are_told_from_the_folder_on_within_words_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    places = places_of(tmp_path / "all" / "mine", {"base": {"network": "../net.yaml"}})
-    told = [f"{tmp_path}/all/mine/a.yaml:3: wrong", "all/net.yaml", "all/mine/b", "small/mine/c", "/else/all/d", 3]
-    expected = ["a.yaml:3: wrong", "../net.yaml", "b", "small/mine/c", "/else/all/d", 3]
-    assert from_the_study({"key": told}, places) == {"key": expected}
+    places = places_of(tmp_path / "all" / "mine", "base: {network: ../net.yaml}")
+    told = [f"{tmp_path}/all/mine/a.yaml:3: wrong", "in all/net.yaml", "all/mine/b", "small/mine/c", "/else/all/d"]
+    expected = ["a.yaml:3: wrong", "in ../net.yaml", "b", "small/mine/c", "/else/all/d"]
+    assert [from_the_study(text, places) for text in told] == expected

@@ -58,7 +58,7 @@ _OF_PLACE = ("source", "files", "warnings", "missing_callers")
 
 def _content_digest(workload: FlowList | FlowStream | GraphWorkload) -> str:
     """Digest of all that is in a list of flows, or in the files of graphs and what was read beside them."""
-    said = {each.name: getattr(workload, each.name) for each in fields(workload) if each.name not in _OF_PLACE}  # type: ignore[arg-type]  # graphs are dataclasses, too
+    said = {name: each for name, each in vars(workload).items() if name not in _OF_PLACE and not name.startswith("_")}
     found = hashlib.sha256(pickle.dumps(said))
     if isinstance(workload, GraphWorkload):
         for path in dict.fromkeys(workload.file_of(npu) for npu in range(workload.npus)):

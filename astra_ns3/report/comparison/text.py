@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.report.alignment import given_text, ranges, table
-from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Difference
+from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Absent, Difference
 from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
@@ -54,7 +55,7 @@ def key_text(key: str) -> str:
     return without_unit(key) if key.startswith(WITH_UNITS) else key
 
 
-def value_text(key: str, value: object) -> str:
+def value_text(key: str, value: Json | Absent) -> str:
     """Return what a setting is, as a file would have it, shortened; a key that its file leaves out has its default."""
     form = EXACT_BY_KEY.get(key.rpartition(".")[2])
     if isinstance(value, int) and not isinstance(value, bool):

@@ -68,6 +68,7 @@ def explain(
     messages = tables.messages if tables is not None else messages_of(run)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     whole, rows = iteration is None and collective is None, _rows_of_subject(run, messages, iteration, collective)
+    rows = _with_data(messages, rows)
     hops, served = _hops(run, messages, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
     kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
@@ -85,7 +86,7 @@ def explain(
         _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps)),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, _with_data(messages, rows), (hops, served), segments, names, top),
+        _slowest(run, messages, rows, (hops, served), segments, names, top),
         _by_npu(segments, top),
         _by_port(hops, top),
         _congested(run, top) if whole else None,
@@ -234,11 +235,13 @@ def _communications(
     times, counts = Counter[int](), Counter[int]()
     parts: dict[int, Counter[str]] = {}
     rows: dict[int, list[int]] = {}
+    signals = None if tables.messages is None else Signals([tables.messages]).among(tables.messages)
     for segment in segments:
         if segment.kind not in (MESSAGE, PHASE):
             continue
         times[segment.collective] += segment.time_ps
-        counts[segment.collective] += segment.kind == MESSAGE
+        is_signal = signals is not None and segment.message >= 0 and signals[segment.message]
+        counts[segment.collective] += segment.kind == MESSAGE and not is_signal
         found = parts.setdefault(segment.collective, Counter())
         if has_accounts(tables.messages) and segment.whole and segment.message >= 0:
             rows.setdefault(segment.collective, []).append(segment.message)

@@ -17,6 +17,7 @@ from support.small_run import NPUS, InterruptedBackend, small_network, small_run
 
 import astra_ns3
 from astra_ns3.cli.compare import compare_command
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.frozen import replace
@@ -471,8 +472,5 @@ def test_collectives_that_are_played_otherwise_are_named_with_both_algorithms() 
 
 
 def test_switches_are_on_and_off_alone_in_lists_and_in_groups() -> None:
-    assert [value_text("key", value) for value in (True, [True, False], {"a": [False], "b": 2})] == [
-        "on",
-        "on, off",
-        "a: off, b: 2",
-    ]
+    values: list[Json] = [True, [True, False], {"a": [False], "b": 2}]
+    assert [value_text("key", value) for value in values] == ["on", "on, off", "a: off, b: 2"]
