@@ -474,3 +474,12 @@ def test_collectives_that_are_played_otherwise_are_named_with_both_algorithms() 
 def test_switches_are_on_and_off_alone_in_lists_and_in_groups() -> None:
     values: list[Json] = [True, [True, False], {"a": [False], "b": 2}]
     assert [value_text("key", value) for value in values] == ["on", "on, off", "a: off, b: 2"]
+
+
+def test_keys_of_reducers_are_shown_where_a_switch_reduces_alone() -> None:
+    in_force = {"roce": {"ack_every": 1, "reducer_ack_every": 8}}
+    for switch, known in (({"reduction": None}, False), ({}, False), ({"reduction": {"rate": "1Gbps"}}, True)):
+        document: RunDocument = {"network": {"topology": {"leaf": {"switch": switch}}}, "in_force": in_force}
+        found = settings(document)
+        assert found["in_force.roce.ack_every"] == 1
+        assert ("in_force.roce.reducer_ack_every" in found) == known
