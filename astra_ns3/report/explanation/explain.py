@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from astra_ns3.report.explanation.explanation import (
     Message,
     different,
     port_words,
+    words_but_for_number,
 )
 from astra_ns3.report.explanation.parts import (
     KINDS,
@@ -268,28 +269,56 @@ def _most(found: Counter[str]) -> list[tuple[str, int]]:
 
 
 def _distinct(
-    messages: Columns, excess: npt.NDArray[np.int64], parts: Sequence[str], top: int
+    messages: Columns, excess: npt.NDArray[np.int64], parts: Sequence[str], patterns: Mapping[int, int], top: int
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Yield the rows that lost most, at most ``top``, each with all rows alike but for who sends to whom, and when."""
+    """Yield the rows that lost most, each with all rows alike but for who sends to whom, and when.
+
+    At most ``top``, where those of collectives with one of ``patterns`` and of one size count as one, and have as many.
+    """
     count = min(top * _MOST_ALIKE, len(excess))
     rows = np.argpartition(-excess, count - 1)[:count]
     rows = rows[np.lexsort((rows, -excess[rows]))]
     took = messages["end_ps"] - messages["start_ps"]
     table = np.stack([took, *(messages[name] for name in (*_ALIKE, *parts))], axis=1)
     seen: set[bytes] = set()
+    lines = Counter[Hashable]()
     for row in rows.tolist():
-        if len(seen) == top:
-            return
         same = table[row].tobytes()
-        if same not in seen:
-            seen.add(same)
-            (alike,) = np.nonzero((table == table[row]).all(axis=1))
-            yield row, alike
+        pattern = patterns.get(int(messages["collective"][row]))
+        line = same if pattern is None else (pattern, int(messages["bytes"][row]))
+        if same in seen or lines[line] == top:
+            continue
+        if len(+lines) == top and not lines[line]:
+            return
+        seen.add(same)
+        lines[line] += 1
+        (alike,) = np.nonzero((table == table[row]).all(axis=1))
+        yield row, alike
+
+
+def _patterns(names: Mapping[int, str], layers: Mapping[int, str]) -> dict[int, int]:
+    """Return a number for collectives of several layers that differ in the layers' numbers alone."""
+    words = {number: words_but_for_number(layer, names[number]) for number, layer in layers.items()}
+    places = {pattern: place for place, pattern in enumerate(words.values())}
+    several = Counter((words[number][0], layer) for number, layer in layers.items())
+    numbered = Counter(pattern for pattern, _ in several)
+    return {number: places[pattern] for number, pattern in words.items() if numbered[pattern[0]] > 1}
 
 
 def _with_data(messages: Columns | None, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the rows of messages that are no signals."""
     return rows if messages is None else rows[~Signals([messages]).among(messages)[rows]]
+
+
+def _alone_ps(messages: Columns) -> npt.NDArray[np.int64] | None:
+    """Return what each message would have taken alone; None where nobody knows."""
+    if has_accounts(messages):
+        known = not messages["transport_ps"].any()  # TCP's own part has lines of earlier segments in it
+        found: npt.NDArray[np.int64] = np.sum([messages[name] for name in UNAVOIDABLE], axis=0)
+    else:
+        found = messages["ideal_ps"]
+        known = bool((found > 0).all())
+    return found if known else None
 
 
 def _slowest(
@@ -307,17 +336,13 @@ def _slowest(
         return ()
     messages = {name: column[rows] for name, column in messages.items()}
     took, parts_of = messages["end_ps"] - messages["start_ps"], [*PARTS] if has_accounts(messages) else []
-    if parts_of:
-        alone = np.sum([messages[name] for name in UNAVOIDABLE], axis=0)
-        known = not messages["transport_ps"].any()  # TCP's own part has lines of earlier segments in it
-    else:
-        alone = messages["ideal_ps"]
-        known = bool((alone > 0).all())
-    excess = took - alone if known else took
+    alone = _alone_ps(messages)
+    known, excess = alone is not None, took if alone is None else took - alone
     critical = np.isin(rows, [segment.message for segment in segments if segment.message >= 0])
     unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
-    for row, alike in _distinct(messages, excess, parts_of, top):
+    layers = _layers(run)
+    for row, alike in _distinct(messages, excess, parts_of, _patterns(names, layers), top):
         cells = {name: int(column[row]) for name, column in messages.items()}
         parts = Counter({name: cells[name] for name in parts_of})
         number = cells["collective"]
@@ -338,6 +363,7 @@ def _slowest(
                 bool(critical[alike].any()),
                 len(alike),
                 served.others(rows[row : row + 1], _MOST_BEHIND),
+                layers.get(number, ""),
             )
         )
     return tuple(found)

@@ -75,6 +75,13 @@ class Message:
     """So many messages differ in their ends and their start alone; this is the first of them."""
     behind: tuple[Behind, ...] = ()
     """The other jobs' messages that it waited behind, those with most time first."""
+    layer: str = ""
+    """The layer of its collective, with which the collective's name begins."""
+
+    @property
+    def lost_ps(self) -> int:
+        """Return by what it ranks: how much more it took than alone, or what it took if that isn't known."""
+        return self.time_ps if self.excess_ps is None else self.excess_ps
 
 
 @dataclass(frozen=True)
@@ -253,12 +260,13 @@ def _layers_of(same: Sequence[tuple[str, int]]) -> str:
 def _alike(communications: Sequence[Communication]) -> list[Communication]:
     """Communications, as one with their count those that words can't tell apart or whose layers are alike."""
     same_words = _grouped(communications, lambda each: each.name)
-    alike = together(same_words, lambda same: _words_but_for_number(same[0]), lambda same: _time_of(same))
+    alike = together(same_words, lambda same: words_but_for_number(same[0].layer, same[0].name), _time_of)
     return [_together([each for same in group for each in same]) for group in alike]
 
 
-def _words_but_for_number(each: Communication) -> tuple[str, str]:
-    return unnumbered(each.layer), each.name.removeprefix(each.layer)
+def words_but_for_number(layer: str, name: str) -> tuple[str, str]:
+    """Return a layer and the rest of a collective's name, which are the same for layers that are alike."""
+    return unnumbered(layer), name.removeprefix(layer)
 
 
 def _time_of(same: Iterable[Communication]) -> int:
@@ -302,9 +310,17 @@ def _slowest(found: Explanation) -> str:
     known = found.slowest[0].excess_ps is not None
     of_flows = found.flows is not None
     lines = ["messages that lost most" if known else "messages that took longest"]
-    for same in _grouped(found.slowest, _slow_words):
-        lines += _slow_lines(same, found.players, of_flows=of_flows)
+    groups = together(_grouped(found.slowest, _slow_words), _pattern, lambda same: same[0].lost_ps)
+    for group in sorted(groups, key=lambda group: -group[0][0].lost_ps):
+        lines += _slow_lines([each for same in group for each in same], found.players, of_flows=of_flows)
     return "\n".join(lines)
+
+
+def _pattern(same: Sequence[Message]) -> Hashable:
+    """Return what messages share that differ in their layer's number and times alone; without a number, all words."""
+    first = same[0]
+    layer, rest = words_but_for_number(first.layer, first.name)
+    return _slow_words(first) if layer == first.layer else (layer, rest, first.bytes)
 
 
 def _slow_words(message: Message) -> tuple[object, ...]:
@@ -318,14 +334,18 @@ def _slow_words(message: Message) -> tuple[object, ...]:
 def _slow_lines(same: Sequence[Message], players: Players, *, of_flows: bool) -> list[str]:
     """Return the lines of messages that are alike: the first, and how many more. A flow has no chunks or phases."""
     first, more = same[0], sum(message.alike for message in same) - 1
+    layers = list(dict.fromkeys(message.layer for message in same))
+    others = f" of {name_of_all(layers)}" if len(layers) > 1 else ""
+    least, most = (format_time(end(message.time_ps for message in same)) for end in (min, max))
+    took, up_to = (most, "") if least == most else (f"{least} to {most}", "up to ")
     mark = "  on the critical path" if any(message.critical for message in same) else ""
-    excess = "" if first.excess_ps is None else f", {format_time(first.excess_ps)} more than alone"
+    excess = "" if first.excess_ps is None else f", {up_to}{format_time(first.excess_ps)} more than alone"
     source, to = players.name(first.source), players.name(first.destination)
     to = to.removeprefix("NPU ") if source.startswith("NPU ") else to
     lines = [
         f"{source} to {to}, {format_bytes(first.bytes)} of {first.name}, "
         f"{'' if of_flows else f'chunk {first.chunk}, phase {first.phase}, '}at {format_time(first.start_ps)}"
-        f"{f', and {more:,} more' if more else ''}: {format_time(first.time_ps)}{' each' if more else ''}{excess}{mark}"
+        f"{f', and {more:,} more{others}' if more else ''}: {took}{' each' if more else ''}{excess}{mark}"
     ]
     if first.parts:
         lines.append(_parts_text(first))
