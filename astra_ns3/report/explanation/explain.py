@@ -372,7 +372,8 @@ def _slowest(
 def _hops(run: Records, messages: Columns | None, rows: npt.NDArray[np.int64]) -> Columns | None:
     """Return the ports on the way of messages at ``rows``, and what they waited; None if they were not recorded.
 
-    RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone.
+    RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone. Without
+    packets the port that held a message up is the only one, with all of its wait, and may be a switch's.
     """
     table = table_of(run, "account_hops")
     if table is None or messages is None:
@@ -381,8 +382,10 @@ def _hops(run: Records, messages: Columns | None, rows: npt.NDArray[np.int64]) -
     if len(rows) < len(messages["collective"]):
         kept = np.isin(hops["message"], rows)
         hops = {name: column[kept] for name, column in hops.items()}
-    at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
-    waited = np.where(hops["hop"] == 0, at_nic, np.sum([hops[name] for name in _WAITED], axis=0))
+    waited = np.sum([hops[name] for name in _WAITED], axis=0)
+    if not is_analytical(run):
+        at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
+        waited = np.where(hops["hop"] == 0, at_nic, waited)
     return {"message": hops["message"], "port": hops["port"], "waited_ps": waited}
 
 
