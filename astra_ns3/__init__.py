@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from astra_ns3.experiments.calls import forecast_scenario as forecast_scenario
     from astra_ns3.experiments.calls import run as run
     from astra_ns3.experiments.calls import run_scenario as run_scenario
+    from astra_ns3.experiments.nccl.explaining import explain as explain
     from astra_ns3.experiments.result import Result as Result
     from astra_ns3.experiments.scenario_result import ScenarioResult as ScenarioResult
     from astra_ns3.report.comparison.compare import compare as compare
-    from astra_ns3.report.explanation.explain import explain as explain
     from astra_ns3.scenario.tenant import After as After
     from astra_ns3.scenario.tenant import Tenant as Tenant
     from astra_ns3.studies.result import StudyResult as StudyResult
@@ -34,7 +34,7 @@ _PLACES = {
     "FOREVER": "config.core.forever",
     "Tenant": "scenario.tenant",
     "compare": "report.comparison.compare",
-    "explain": "report.explanation.explain",
+    "explain": "experiments.nccl.explaining",
     "forecast_scenario": "experiments.calls",
     "run": "experiments.calls",
     "run_scenario": "experiments.calls",

@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import log_warnings, print_json, show, show_logs
+from astra_ns3.cli.output import print_json, show, show_logs
 
 
 @click.command(
@@ -30,31 +30,17 @@ def explain_command(
     """
     from astra_ns3.errors import refuse
     from astra_ns3.experiments.integrity import blaming_damage
-    from astra_ns3.experiments.nccl.choices_of_run import (
-        HINT,
-        choices_document,
-        choices_of,
-        choices_text,
-        doubts_of,
-        has_choices,
-    )
-    from astra_ns3.experiments.nccl.faster_lines import with_choices_anew
+    from astra_ns3.experiments.nccl.explaining import explain
     from astra_ns3.experiments.result import Result
-    from astra_ns3.report.explanation.explain import explain
 
     refuse(
         iteration is not None and collective is not None,
         "--iteration and --collective: found both, expected one of them",
     )
-    with blaming_damage((folder,)):
-        run = Result.load(folder)
-        found = with_choices_anew(run, explain(run, iteration=iteration, collective=collective, top=top))
-        played = choices_of(run, found) if choices else None
-        hint = HINT if played is None and has_choices(run, found) else ""
     show_logs("warning")
-    log_warnings(*(f"--choices: {words}" for words in doubts_of(run) if played))
+    with blaming_damage((folder,)):
+        found = explain(Result.load(folder), iteration=iteration, collective=collective, top=top, choices=choices)
     if as_json:
-        print_json({**found.document(), **({} if played is None else {"choices": choices_document(played)})})
-        return
-    more = hint if played is None else choices_text(played)
-    show("\n\n".join(filter(None, (found.text(), more))))
+        print_json(found.document())
+    else:
+        show(found.text())

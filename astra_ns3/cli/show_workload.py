@@ -27,7 +27,7 @@ _DEFAULT_NPUS = 8
     short_help="Print what a workload amounts to.",
     examples=(
         "astra-ns3 show workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4",
-        "astra-ns3 show workload inputs/workload/resnet-50.txt -o levels.png",
+        "astra-ns3 show workload inputs/workload/resnet-50.txt -o levels.png --set layers.0.forward.compute_ns=2ms",
     ),
 )
 @click.argument("file", shell_complete=files())
@@ -39,6 +39,7 @@ _DEFAULT_NPUS = 8
 @click.option(
     "--groups", metavar="FILE", shell_complete=files(".json"), help="Communicators of a Chakra trace, ASTRA-sim's JSON."
 )
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, as for the command run.")
 @click.option(
     "-o",
     "--output",
@@ -49,7 +50,13 @@ _DEFAULT_NPUS = 8
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def show_workload(
-    file: str, dimensions: str | None, groups: str | None, output: str | None, overwrite: bool, as_json: bool
+    file: str,
+    dimensions: str | None,
+    groups: str | None,
+    changes: tuple[str, ...],
+    output: str | None,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Print what the workload FILE amounts to: nodes, bytes of each collective, computation, critical path, memory.
 
@@ -57,8 +64,10 @@ def show_workload(
     A prefix or folder of Chakra's traces is one workload.
     """
     from astra_ns3.cli.convert import read, sizes_of
+    from astra_ns3.config.core.changing import settings_of
     from astra_ns3.config.flow_list import FlowList
     from astra_ns3.config.workload import Workload
+    from astra_ns3.experiments.changes.setting import changed_workload
     from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
     from astra_ns3.report.workload.figure import draw_levels
     from astra_ns3.report.workload.text import overview_document, overview_text
@@ -68,7 +77,7 @@ def show_workload(
     show_logs("warning")
     if output:
         check_free(output, overwrite=overwrite)
-    workload = read(file, groups)
+    workload = changed_workload(read(file, groups), file, settings_of(changes))
     if isinstance(workload, FlowList):
         _show_flows(workload, output, as_json=as_json)
         return

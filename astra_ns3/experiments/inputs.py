@@ -161,8 +161,21 @@ def load_inputs(
     ``tell`` hears of what may take long, such as the proof of a user's schedule. ``sharing``: who plays on which NPUs,
     beside whom (None: the run has no others). Raises InputError, which names the file where there is one.
     """
-    beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     files = read_files(workload, system, network, options)
+    with files.telling_changes():
+        return _load_inputs(files, system, network, options, tell, sharing)
+
+
+def _load_inputs(
+    files: RunFiles,
+    system: FilePath | SystemConfig,
+    network: FilePath | AnyNetwork,
+    options: Options,
+    tell: Tell,
+    sharing: Sharing | None,
+) -> Inputs:
+    """Return the inputs of files; ``system`` and ``network`` name two of them."""
+    beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
     compat, compatibility = _rules(options, files)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)

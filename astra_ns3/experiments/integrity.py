@@ -33,6 +33,18 @@ def sealed(document: RunDocument, folder: Path) -> RunDocument:
     return {**whole, "digest": _own_digest(whole)}
 
 
+def resealed(document: RunDocument) -> RunDocument:
+    """Return run.json's ``document`` with the SHA-256 of what it is now."""
+    rest: RunDocument = {**document}
+    rest.pop("digest", None)
+    return {**rest, "digest": _own_digest(rest)}
+
+
+def as_text(document: RunDocument) -> str:
+    """Return the text of a run.json."""
+    return json.dumps(document, indent=2) + "\n"
+
+
 @contextmanager
 def blaming_damage(folders: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
     """Turn what fails while runs are read into an InputError that names the damaged file.

@@ -51,8 +51,9 @@ class Options:
     )
     scale: float = option(
         1.0,
-        "multiplies the size of every collective and every compute time, besides the next two; above 0.",
-        Flag("--scale", help="Multiplies every size and compute time."),
+        "multiplies the size of every collective and every compute time (of flows sizes and starts), besides the next "
+        "two; above 0.",
+        Flag("--scale", help="Multiplies every size and compute time; of flows sizes and starts."),
         group=SIZE,
     )
     comm_scale: float = option(
@@ -64,8 +65,9 @@ class Options:
     )
     compute_scale: float = option(
         1.0,
-        "multiplies every compute time, cut to whole nanoseconds; update times stay. Not negative.",
-        Flag("--compute-scale", help="Multiplies compute times."),
+        "multiplies every compute time, cut to whole nanoseconds; update times stay; of flows the starts. "
+        "Not negative.",
+        Flag("--compute-scale", help="Multiplies compute times; of flows starts."),
         group=SIZE,
     )
     backend: str | NetworkBackend | Factory = option(

@@ -5,7 +5,6 @@ A run with several tenants has a folder for each, and one for their network; wit
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import weakref
@@ -17,7 +16,7 @@ from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_tables
 from astra_ns3.experiments.forecasting.foreseen import foreseen_tables
-from astra_ns3.experiments.integrity import sealed
+from astra_ns3.experiments.integrity import as_text, sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document, scenario_document
 from astra_ns3.experiments.play import Played
@@ -94,7 +93,7 @@ class Destination:
                 failures[name] = reason_of(error)
         try:
             document = sealed(document, staging)
-            (staging / RUN_FILE).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            (staging / RUN_FILE).write_text(as_text(document), encoding="utf-8")
         except OSError as error:
             failures[RUN_FILE] = reason_of(error)
         if not failures:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from astra_ns3.config.core.plain import Json
 
 _WHOLE = 999.5
 
@@ -49,3 +51,12 @@ def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
+
+
+def given_text(value: Json) -> str:
+    """Return a value as a file gives it: switches are on and off, also in lists and groups."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {given_text(each)}" for key, each in value.items())
+    return ", ".join(map(given_text, value)) if isinstance(value, list) else str(value)

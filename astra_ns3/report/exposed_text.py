@@ -1,4 +1,4 @@
-"""The exposed time of the reported NPU, by layer or by group, for people, from what run.json says of it."""
+"""Times of the reported NPU, exposed ones by layer or by group, for people, from what run.json says of them."""
 
 from __future__ import annotations
 
@@ -37,3 +37,24 @@ def exposed_rows(metadata: RunDocument, by: Part) -> list[tuple[str, str]]:
         (name, f"{format_time(time_ps)}  ({percent(time_ps, whole_ps)})")
         for name, time_ps in exposed_times(metadata, by)
     ]
+
+
+def npu_time(time_ps: int, whole_ps: int, npu: int) -> str:
+    """Return a time of an NPU, and its share of the NPU's whole time if there is any."""
+    share = f"  ({percent(time_ps, whole_ps)} of NPU {npu}'s time)" if whole_ps else ""
+    return f"{format_time(time_ps)}{share}"
+
+
+def npu_computing(compute_ps: int, whole_ps: int, npu: int) -> str:
+    """Return the same of the time that an NPU computes; in words if it computes nothing."""
+    return npu_time(compute_ps, whole_ps, npu) if compute_ps else f"no computations on NPU {npu}"
+
+
+def scale_rows(metadata: RunDocument) -> list[tuple[str, str]]:
+    """Return a row of a table that says what the run's scales multiply; none if they are 1."""
+    sizes, times = metadata.get("comm_scale", 1), metadata.get("compute_scale", 1)
+    layers = metadata["workload"].get("layers") or ()
+    kept = "; update times stay" if times != 1 and any(layer.get("update_ns") for layer in layers) else ""
+    what = "starts of flows" if "flows" in metadata else "compute times"
+    words = [f"{name} by {scale:g}" for name, scale in (("sizes", sizes), (what, times)) if scale != 1]
+    return [("multiplied", f"{', '.join(words)}{kept}")] if words else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.run_document import (
     EventDocument,
     FileDocument,
@@ -16,7 +16,7 @@ from astra_ns3.network.run_document import (
     chosen,
     npus_of,
 )
-from astra_ns3.report.alignment import aligned, clock, ranges, table
+from astra_ns3.report.alignment import aligned, clock, given_text, ranges, table
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.validation import bound_word, estimate_rows
 from astra_ns3.units import counted, exact_time, format_bytes, format_rate, format_time
@@ -64,7 +64,7 @@ def recovery_text(recovery: FileDocument) -> str:
     words = []
     for part, policy in recovery.items():
         given = {key: value for key, value in policy.items() if key != "kind" and value not in (None, {})}
-        keys = ", ".join(f"{key}: {value}" for key, value in given.items())
+        keys = ", ".join(f"{key}: {given_text(value)}" for key, value in given.items())
         words.append(f"{part} {policy['kind']}" + (f" ({keys})" if keys else ""))
     return "; ".join(words)
 
@@ -124,7 +124,7 @@ def state_text(event: EventDocument) -> str:
     if "buffer_bytes" in event:
         words.append(f"buffer {format_bytes(event['buffer_bytes'])}")
     words += [f"pfc {_threshold_text(name, value)}" for name, value in event.get("pfc", {}).items()]
-    words += [f"control {name} {_given_text(value)}" for name, value in event.get("control", {}).items()]
+    words += [f"control {name} {given_text(value)}" for name, value in event.get("control", {}).items()]
     if "still" in event:
         words.append("stands still")
     if "slower" in event:
@@ -136,11 +136,6 @@ def _threshold_text(name: str, value: float) -> str:
     """Return a threshold of PFC in words."""
     in_bytes = name.endswith("_bytes")
     return f"{name.removesuffix('_bytes')} {format_bytes(int(value)) if in_bytes else f'{value:g}'}"
-
-
-def _given_text(value: Json) -> str:
-    """Return a value as a file gives it."""
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:

@@ -7,7 +7,7 @@ small that some have one byte and others two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,14 @@ class Signals:
 def columns_of(table: Recorded) -> tuple[str, ...]:
     """Return the columns of a table that tell signals from other messages; nothing without collectives."""
     return COLUMNS if set(COLUMNS) <= set(table.columns) else ()
+
+
+def data_batches(table: Recorded, columns: Sequence[str]) -> Iterator[Batch]:
+    """Yield columns of a table of messages, without the rows that are signals, piece by piece."""
+    signals = Signals.of(table)
+    for batch in table.batches([*dict.fromkeys((*columns, *columns_of(table)))]):
+        kept = ~signals.among(batch) if columns_of(table) else slice(None)
+        yield {name: batch[name][kept] for name in columns}
 
 
 def without_signals(

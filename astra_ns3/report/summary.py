@@ -7,8 +7,8 @@ from pathlib import Path
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FileDocument, RunDocument, chosen
-from astra_ns3.report.alignment import aligned, clock, percent
-from astra_ns3.report.exposed_text import exposed_rows
+from astra_ns3.report.alignment import aligned, clock
+from astra_ns3.report.exposed_text import exposed_rows, npu_computing, npu_time, scale_rows
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.foreseen_text import foreseen_rows, throughput_rows
@@ -75,6 +75,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         *pipeline_rows(metadata["workload"]),
         ("NPUs", f"{metadata['npus']}"),
         ("passes", f"{metadata['passes']}"),
+        *scale_rows(metadata),
         ("finish", f"{format_time(finish_ps)}"),
         *allowed_rows(metadata),
     ]
@@ -82,8 +83,8 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         rows += flow_rows(metadata["flows"])
     else:
         rows += [
-            ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
-            ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
+            ("compute", npu_computing(metadata["compute_ps"], npu_ps, npu)),
+            ("exposed communication", npu_time(metadata["exposed_ps"], npu_ps, npu)),
             *_hidden_by_the_next(metadata),
             (
                 "collectives",
@@ -124,10 +125,6 @@ def _left(metadata: RunDocument) -> str:
     """Collectives that the programs of a finished run did not wait for."""
     left = metadata["collectives"] - metadata["collectives_ended"]
     return f"; {left:,} had not ended when the loop did" if metadata["complete"] and left else ""
-
-
-def _share(part_ps: int, whole_ps: int, npu: int) -> str:
-    return f"{format_time(part_ps)}  ({percent(part_ps, whole_ps)} of NPU {npu}'s time)"
 
 
 def pipeline_rows(workload: FileDocument) -> list[tuple[str, str]]:

@@ -47,6 +47,8 @@ _PYTHON = ".py"
 _KEYS_OF_FILES = {"file": "path"}
 
 
+# Where a workload's file lies, and what its warnings say of it.
+_OF_PLACE = ("source", "warnings")
 # Keys of a job that count with the content of what they name, or lead to.
 _READ = {"workload", "system", "changes"}
 _READ_ARRIVALS = {"file", "system"}
@@ -126,7 +128,8 @@ class Addresses:
         known = self._configs.get(id(config))
         if known is None:
             document = document_of(config)
-            document.pop("source", None)
+            for name in _OF_PLACE:
+                document.pop(name, None)
             before, self._taken = self._taken, {}
             known = self._configs[id(config)] = (config, _digest(self._stripped(document)), self._taken)
             self._taken = before
@@ -165,7 +168,7 @@ class Addresses:
         if isinstance(value, (list, tuple)):
             return [self._parameters(each) for each in value]
         if isinstance(value, str) and value and _is_file(value):
-            return [value, self._content(value)]
+            return ["" if Path(value).is_absolute() else value, self._content(value)]
         return self._stripped(value)
 
     def _content(self, path: str) -> str:

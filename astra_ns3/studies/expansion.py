@@ -23,6 +23,7 @@ from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILE_OPTIONS, FILES_OF_POINTS, SCENARIO, as_text, option_named
 from astra_ns3.studies.only import chosen_by
+from astra_ns3.studies.places import places_of
 from astra_ns3.studies.scenarios import Scenarios
 from astra_ns3.studies.sources import USUAL_COMPAT, Sources
 from astra_ns3.studies.task import PointTask
@@ -98,8 +99,10 @@ class Expansion:
     def tasks(self, store: str) -> list[PointTask]:
         """One for each address, in the order of the points."""
         found: dict[str, PointTask] = {}
+        places = places_of(self.study.folder, str(self.study.document.data))
         for point in self.points:
-            found.setdefault(point.address, PointTask(point.address, point.request, store, point.sources))
+            task = PointTask(point.address, point.request, store, point.sources, places)
+            found.setdefault(point.address, task)
         return list(found.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import os
 import time
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved
+from astra_ns3.experiments.integrity import as_text, resealed
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
@@ -23,8 +25,10 @@ from astra_ns3.experiments.servers.warm_server import ServedChild, WarmServer
 from astra_ns3.network.run_document import StopDocument
 from astra_ns3.studies.journal import BEGUN, ENDED, MEASURED
 from astra_ns3.studies.measures import measures_digest, measures_of
+from astra_ns3.studies.places import from_the_study
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, Unplayed
+from astra_ns3.whole_file import RUN_FILE
 
 DONE = "done"
 FAILED = "failed"
@@ -49,10 +53,24 @@ def play_point(task: PointTask, pool: ServerPool) -> PointOutcome:
         outcome, what = _left_behind(task, store, begun), MEASURED
         if outcome is None:
             outcome, what = _played(task, store, pool, begun), ENDED
+        outcome = _seen_from_the_study(task, store, outcome)
         store.write(outcome)
         with suppress(OSError):  # it is finished, told or not
             store.journal.note(what, task.address)
     return outcome
+
+
+def _seen_from_the_study(task: PointTask, store: Store, outcome: PointOutcome) -> PointOutcome:
+    """Have the point's run.json, and its jobs', say paths as seen from the study's folder; return the outcome so."""
+    for file in store.point_folder(task.address).glob(f"**/{RUN_FILE}"):
+        text = json.dumps(json.loads(file.read_text(encoding="utf-8")), ensure_ascii=False)
+        file.write_text(as_text(resealed(json.loads(from_the_study(text, task.places)))), encoding="utf-8")
+    error = outcome.error
+    if error is not None:
+        error = {**error, "message": from_the_study(error["message"], task.places)}
+    return replace(
+        outcome, error=error, warnings=[from_the_study(warning, task.places) for warning in outcome.warnings]
+    )
 
 
 def _raise_if_closed(pool: ServerPool) -> None:

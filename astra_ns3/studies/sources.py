@@ -13,6 +13,7 @@ from astra_ns3.config.core.placing import names_files, placed
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_type, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.frozen import dataclass
@@ -133,7 +134,16 @@ class Sources:
         for path, line in list(known.items()):  # what is wrong with a group is what was changed in it
             for length in range(len(path)):
                 known.setdefault(path[:length], line)
-        return Source(parsed(read.config, data, self._study, known), read.compat, read.warnings)
+        keys = ", ".join(change.key for change in changes)
+        try:
+            made = parsed(read.config, data, self._study, known)
+        except InputError as error:
+            if str(error).startswith(self._study):
+                raise
+            raise wrong(f"{keys}: {error}", self._place(changes[0])) from error
+        if isinstance(made, SystemConfig) and made.source is not None:
+            made = made.read_from(f"{made.source} (changed: {keys})")
+        return Source(made, read.compat, read.warnings)
 
     def _place(self, change: Change) -> str:
         return f"{self._study}:{change.line}" if change.line else self._study

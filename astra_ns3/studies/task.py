@@ -9,6 +9,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.messages import Unplayed as Unplayed
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.run_document import StopDocument
+from astra_ns3.studies.places import Places
 
 
 class UnfitWorker(InputError):
@@ -37,6 +38,8 @@ class PointTask:
     """The store's folder, as the worker sees it."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """SHA-256, in hexadecimal, of each file of users' code that went into ``address``, by its absolute path."""
+    places: Places = ()
+    """How paths in the request begin, and how what is written has them."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class StorageAccesses:
     ) -> None:
         self._network = network
         self._hosts = config.storage_hosts
-        self._remote = None if config.remote_memory is None else RemoteAccesses(config.remote_memory, network)
+        remote = config.remote_memory
+        self._remote = None if remote is None else RemoteAccesses(remote, compatibility, network)
         self._schedules = schedules
         self._history = history
         self._finished = finished

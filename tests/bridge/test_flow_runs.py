@@ -341,3 +341,19 @@ def test_the_accounts_of_flows_are_drawn_of_all_and_of_the_slowest(tmp_path: Pat
     (axes,) = kind_of("accounts").drawn(result, Choice()).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["all messages", "slowest 1%"]
     assert "of flow 0, at" in explain(result).text()
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_an_explanation_of_an_incast_blames_the_ports_where_messages_waited(backend: str, tmp_path: Path) -> None:
+    """As much at all ports together as in all accounts; as flows, all of it at the switch's port of the receiver."""
+    flows = FlowList.of([0, 1, 2], [3, 3, 3], [1_000_000] * 3, [0] * 3)
+    network = star(kind="roce", queue_pairs="per-message", congestion_control="none")
+    result = astra_ns3.run(
+        workload=flows, system=small_system(), network=network, backend=backend, record=["accounts"],
+        output=tmp_path / "out", isolated=False,
+    )  # fmt: skip
+    ports = dict(explain(result).ports)
+    accounts = result.accounts.sum(numeric_only=True)
+    at_switch = int(accounts["switch_queue_ps"] + accounts["switch_paused_ps"])
+    assert sum(ports.values()) == at_switch + int(accounts["nic_queue_ps"] + accounts["nic_paused_ps"])
+    assert ports["switch0:3"] == at_switch > 10**8

@@ -22,6 +22,7 @@ from astra_ns3.config.training_plan import Exchange
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.network.records import Label
+from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.programs.operations import Compute
@@ -96,6 +97,39 @@ def test_updates_that_meet_are_one_after_the_other_in_a_graph_and_a_warning(loop
     assert "updates behind collectives that go on at once (up to 39 ns of an NPU) are one after the other" in warning
     later_ps = finish_ps(graph, (8,)) - finish_ps(loop, (8,))
     assert 0 <= later_ps <= 9 * UPDATE_NS * 1000  # of nine collectives
+
+
+def overtaking() -> Workload:
+    """A DLRM loop that issues an all-reduce and the embedding's all-to-all, which goes first, at one moment."""
+    layers = (
+        Layer("emb", Pass(300_000), Pass(0, ALL_TO_ALL, 8_000), Pass(0)),
+        Layer("top", Pass(0), Pass(0), Pass(1000, ALL_REDUCE, 1_000_000)),
+    )
+    return Workload("HYBRID_DLRM", layers, last_bottom_layer=0, source="loop.txt")
+
+
+def one_by_one(first: int, second: int) -> Workload:
+    """A loop of an all-reduce and a reduce-scatter behind it."""
+    sizes = ((ALL_REDUCE, first), (CollectiveKind.REDUCE_SCATTER, second))
+    layers = tuple(Layer(kind.name, Pass(0, kind, size), Pass(0), Pass(0)) for kind, size in sizes)
+    return Workload("MODEL", layers, source="loop.txt")
+
+
+@pytest.mark.parametrize(
+    ("loop", "words"),
+    [
+        (one_by_one(8000, 4000), ""),
+        (one_by_one(8001, 4003), "members of an uneven all_reduce and an uneven reduce_scatter end at different times"),
+        (overtaking(), "2 collectives of an NPU and an earlier one with a lower priority begin at one moment"),
+    ],
+)
+def test_a_graph_that_ends_at_another_time_than_its_loop_has_a_warning(
+    loop: Workload, words: str, tmp_path: Path
+) -> None:
+    warnings = convert(loop, "chakra", tmp_path / "job", Unrolling((8,), 2)).warnings
+    differs = finish_ps(read_chakra(tmp_path / "job"), (8,)) != finish_ps(loop, (8,), passes=2)
+    assert differs == bool(words)
+    assert [words in warning for warning in warnings] == [True] * differs
 
 
 def test_a_collective_without_partners_has_no_update_in_a_graph_either() -> None:

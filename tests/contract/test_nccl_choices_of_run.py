@@ -344,3 +344,14 @@ def test_faster_lines_name_an_all_to_all_s_channels_too(tmp_path: Path) -> None:
     assert faster.caveats == (
         "NCCL would choose SendRecv Simple x2 in place of SendRecv Simple x1 for ALLTOALL of 9.6 MB: not counted",
     )
+
+
+def test_python_explains_as_the_command_does(tmp_path: Path) -> None:
+    """With NCCL's new choices for faster lines in both, and the others played where that is asked for."""
+    result = run_at(1, layers(60_000), tmp_path)
+    for options in ({}, {"choices": True}):
+        found = astra_ns3.explain(result, **options)
+        told = run_command("explain", str(tmp_path / "1"), "--json", *(f"--{name}" for name in options))
+        assert json.loads(told.stdout) == json.loads(json.dumps(found.document()))
+    (faster,) = [each for each in astra_ns3.explain(result).what_ifs if each.change == FASTER_LINES]
+    assert ANEW not in faster.caveats

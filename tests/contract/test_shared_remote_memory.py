@@ -102,3 +102,25 @@ def test_who_never_accesses_remote_memory_is_told_its_keys(tmp_path: Path, workl
     (line,) = [each for each in found.metadata["warnings"] if "remote memory" in each]
     assert words in line
     assert line.endswith("without effect on it: memory-type, remote-mem-latency, remote-mem-bw")
+
+
+@pytest.mark.parametrize(("compat", "keeps"), [("none", True), ("astra-sim-2", False)])
+def test_no_stretch_of_time_has_more_bytes_than_an_own_memory_serves(tmp_path: Path, compat: str, keeps: bool) -> None:
+    """Bytes of accesses that begin and end within a stretch of time; the four NPUs do the same."""
+    model = {**MODEL, "model": {**MODEL["model"], "layers": 4}, "offload": {"optimizer": {"to": "remote"}}}
+    for name, content in {"model": model, "network": NETWORK, "one": system("PER_NPU_MEMORY_EXPANSION")}.items():
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
+    files = {"workload": "model.yaml", "system": "one.yaml", "network": "network.yaml"}
+    given: dict[str, Any] = {kind: tmp_path / name for kind, name in files.items()}
+    table = astra_ns3.run(**given, isolated=False, compat=compat).collectives
+    one_npu = table[table["part"].isin(["load", "store"])].drop_duplicates(["layer", "part"])
+    columns = (one_npu[name] for name in ("start_us", "end_us", "bytes"))
+    accesses = [(round(start * 10**6), round(end * 10**6), size) for start, end, size in zip(*columns, strict=True)]
+    within = [
+        sum(size for start, end, size in accesses if begin <= start and end <= last) <= (last - begin) * GBYTES / 1000
+        for begin, _, _ in accesses
+        for _, last, _ in accesses
+        if begin < last
+    ]
+    assert len(accesses) > 8
+    assert all(within) == keeps

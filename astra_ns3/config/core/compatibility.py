@@ -136,6 +136,10 @@ class Compatibility:
     empty_collectives_are_played: bool = False
     """Collectives of a graph of 0 bytes are played, all-gathers apart (ASTRA-sim 2). Ours: they are done at once."""
 
+    own_memory_serves_all_at_once: bool = False
+    """A memory that an NPU has for itself serves all accesses at once, each at the full bandwidth (ASTRA-sim 2). Ours:
+    one access at a time, as a memory that NPUs share."""
+
 
 OURS = Compatibility()
 
@@ -159,6 +163,7 @@ _ASTRA_SIM_2 = Compatibility(
     whole_roofline_ns=True,
     broadcasts_take_their_duration=True,
     empty_collectives_are_played=True,
+    own_memory_serves_all_at_once=True,
 )
 
 PRESETS: Mapping[str, Compatibility] = MappingProxyType(

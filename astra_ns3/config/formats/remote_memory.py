@@ -26,8 +26,8 @@ _Bandwidth = Annotated[float, Ge(1e-9), Le(1e9)]  # so that no access takes infi
 class RemoteMemory(ConfigModel):
     """An access takes the latency, in ns, and its bytes over the bandwidth, in GB/s (10**9).
 
-    Each NPU has a memory of its own, or so many NPUs of a node share one, or all do; one that is shared serves one
-    access at a time.
+    Each NPU has a memory of its own, or so many NPUs of a node share one, or all do. A memory serves one access at a
+    time.
     """
 
     kind: Literal["NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"] = (
@@ -57,11 +57,11 @@ class RemoteMemory(ConfigModel):
         """Whether there is any."""
         return self.kind != NONE
 
-    def memory_of(self, npu: int) -> int | None:
-        """The number of the memory that an NPU shares with others; None: it has one of its own."""
+    def memory_of(self, npu: int) -> int:
+        """Return the number of the memory that an NPU uses."""
         if self.kind == POOL:
             return 0
-        return None if self.kind == PER_NPU else npu // (self.npus_of_node or 1)
+        return npu if self.kind == PER_NPU else npu // (self.npus_of_node or 1)
 
     def access_ns(self, bytes: int) -> float:
         """Return the time of an access that waits for no other."""

@@ -52,9 +52,14 @@ def document_of(config: AnyConfig) -> JsonObject:
     return config.document()
 
 
+# What a list of flows or graphs have of the place that their files lie in.
+_OF_PLACE = ("source", "files", "warnings", "missing_callers")
+
+
 def _content_digest(workload: FlowList | FlowStream | GraphWorkload) -> str:
     """Digest of all that is in a list of flows, or in the files of graphs and what was read beside them."""
-    found = hashlib.sha256(pickle.dumps(workload))
+    said = {name: each for name, each in vars(workload).items() if name not in _OF_PLACE and not name.startswith("_")}
+    found = hashlib.sha256(pickle.dumps(said))
     if isinstance(workload, GraphWorkload):
         for path in dict.fromkeys(workload.file_of(npu) for npu in range(workload.npus)):
             found.update(hashlib.sha256(Path(path).read_bytes()).digest())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ _MOST_TOLD = 3
 class RunFiles:
     """The files of a run as they were read, before any option has a say.
 
-    ``places``: each one's name in messages; ``flags``: of options, by the words that one may take for keys.
+    ``places``: each one's name in messages; ``flags``: of options, by the words that one may take for keys;
+    ``changed``: what messages say behind the names of files with other values of keys.
     """
 
     workload: AnyWorkload
@@ -41,6 +43,7 @@ class RunFiles:
     network: NetworkFile
     places: Mapping[str, str]
     flags: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, str] = field(default_factory=dict)
 
     def with_changes(self, changes: Mapping[str, Json]) -> RunFiles:
         """Return the files with other values of keys, each a key of one file or ``FILE.key``.
@@ -50,14 +53,24 @@ class RunFiles:
         of_files = _by_file(self, changes)
         made: dict[str, Any] = {}  # what replace takes by name
         for file, settings in of_files.items():
-            place = self.places[file]
-            try:
+            _check_has_keys(self._config(file), self.places[file])
+            with _of_file(self.places[file], settings):
                 made[file] = (
                     _network(self.network, settings) if file == "network" else _set(self._config(file), settings)
                 )
-            except InputError as error:
-                raise wrong(f"{place} {error}") from error
-        return replace(self, **made)
+        return replace(self, **made, changed={file: _label(settings) for file, settings in of_files.items()})
+
+    @contextmanager
+    def telling_changes(self) -> Iterator[None]:
+        """Have messages of InputErrors that begin with a file's name say which of its keys have other values."""
+        try:
+            yield
+        except InputError as error:
+            for file, label in self.changed.items():
+                place = self.places[file]
+                if str(error).startswith(f"{place}: "):
+                    raise wrong(f"{place} {label}{str(error).removeprefix(place)}") from error
+            raise
 
     def _config(self, file: str) -> AnyConfig:
         if file == "network":
@@ -84,6 +97,26 @@ class RunFiles:
         return {name.replace("-", "_") for name in names}
 
 
+def changed_workload(workload: AnyWorkload, place: str, changes: Mapping[str, Json]) -> AnyWorkload:
+    """Return a workload alone with other values of keys, ``workload.KEY`` or ``KEY``; ``place``: its file.
+
+    Raises InputError as :meth:`RunFiles.with_changes`, and for a key of another file.
+    """
+    said: dict[Hashable, str] = {}
+    settings: list[Setting] = []
+    for key, value in changes.items():
+        file = file_of(key)
+        refuse(file not in (None, "workload"), f"'{key}' is a key of the {file}, expected one of the workload")
+        settings.append(Setting(tuple(key.split(".")[file is not None :]), value))
+        _check_once(said, settings[-1].meaning, key)
+    if not settings:
+        return workload
+    _check_has_keys(workload, place)
+    with _of_file(place, settings):
+        made: AnyWorkload = _set(workload, settings)
+    return made
+
+
 def place_of(given: object, file: str) -> str:
     """Return what messages call one of the files: its path, or ``workload``, ``system`` or ``network``."""
     return os.fspath(given) if isinstance(given, (str, os.PathLike)) else file
@@ -103,15 +136,42 @@ def check_changes(changes: object) -> None:
 
 def _by_file(files: RunFiles, changes: Mapping[str, Json]) -> dict[str, list[Setting]]:
     found: dict[str, list[Setting]] = {}
-    said: dict[tuple[str, str], str] = {}
+    said: dict[Hashable, str] = {}
     for key, value in changes.items():
         file = file_of(key)
         setting = Setting(tuple(key.split(".")[1:] if file else key.split(".")), value)
         file = file or _only_file(files, key)
-        before = said.setdefault((file, setting.meaning), key)
-        refuse(before != key, f"'{key}' and '{before}' are one key; give it once")
+        _check_once(said, (file, setting.meaning), key)
         found.setdefault(file, []).append(setting)
     return found
+
+
+def _check_once(said: dict[Hashable, str], meaning: Hashable, key: str) -> None:
+    """Raise InputError if a key of the same meaning is among those ``said``."""
+    before = said.setdefault(meaning, key)
+    refuse(before != key, f"'{key}' and '{before}' are one key; give it once")
+
+
+def _check_has_keys(config: AnyConfig, place: str) -> None:
+    if isinstance(config, (FlowList, GraphWorkload)):
+        what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
+        raise wrong(f"has no keys to change: it is a {what}", place)
+
+
+@contextmanager
+def _of_file(place: str, settings: Sequence[Setting]) -> Iterator[None]:
+    """Put the file and its changed keys in front of the message of an InputError about these."""
+    try:
+        yield
+    except InputError as error:
+        words = str(error).removeprefix(f"{_CHANGED}: ")
+        raise wrong(words, f"{place} {_label(settings)}") from error
+
+
+def _label(settings: Sequence[Setting]) -> str:
+    """Return what stands behind the name of a file with other values of keys."""
+    keys = ", ".join(".".join(setting.keys) for setting in settings[:_MOST_TOLD])
+    return f"(changed: {keys}{', ...' if settings[_MOST_TOLD:] else ''})"
 
 
 def _only_file(files: RunFiles, key: str) -> str:
@@ -147,9 +207,6 @@ def _meant(files: RunFiles, key: str) -> str:
 
 
 def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:  # of the class of config
-    if isinstance(config, (FlowList, GraphWorkload)):
-        what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
-        raise wrong(f"has no keys to change: it is a {what}")
     with located(_CHANGED):
         data, _ = changed(given_of(config), document_of(config), settings, Path())
     return parsed(config, data, _CHANGED, {})

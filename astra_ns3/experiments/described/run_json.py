@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 STATISTICS: Mapping[str, str] = {
     "events": "arrivals of frames and events of ns-3, such as timers, that were played; sampling adds some",
-    "messages": "messages sent",
+    "messages": "messages sent, signals of one byte among them",
     "packets": "TCP: IP packets that hosts received. RoCE: data packets sent",
     "connections": "TCP connections opened",
     "queue_pairs": "RoCE queue pairs opened",

@@ -40,7 +40,10 @@ MOST = 3
 """So many collectives are played."""
 MOST_MESSAGES = 5_000_000
 """A collective's choices have so many messages together; 100,000 take a second or two."""
-HINT = "whether NCCL chose well: --choices plays the collectives of the chain by its other algorithms and protocols"
+HINT = (
+    "whether NCCL chose well: --choices (in Python choices=True) plays the collectives of the chain by its other "
+    "algorithms and protocols"
+)
 _BY_NCCL = "nccl "
 _TUNED: Mapping[CollectiveKind, str] = {kind: name for name, kind in OPERATIONS.items() if kind in FUNCTIONS}
 Groups = tuple[tuple[int, ...], ...]

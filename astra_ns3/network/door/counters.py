@@ -11,12 +11,13 @@ import numpy.typing as npt
 from astra_ns3.network.door.session import Statistics, numbers_of
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import node_name
+from astra_ns3.units import counted
 
 _Numbers = npt.NDArray[np.int64]
 # Counters of ports for links that fail, each in words.
 _FAILURE_COUNTERS = {
-    "silent_frames": "were lost on links that were down before their ends noticed",
-    "down_frames": "met a link that was known to be down",
+    "silent_frames": ("was lost", "were lost", "on links that were down before their ends noticed"),
+    "down_frames": ("met", "met", "a link that was known to be down"),
 }
 # Told of every run with packets, also where no transport counts them.
 _USUAL_COUNTERS = ("connections", "queue_pairs", "nacks", "cnps")
@@ -26,11 +27,11 @@ _SENT = ("sent_frames", "sent_bytes")
 
 def totals(native: Statistics, *, of_packets: bool) -> dict[str, int | float]:
     """Return events, messages, what transports count by names of their own, and ``of_packets`` what all ports count."""
-    names, counted = str(native.counterNames).split(), Counter[str]()
+    names, own = str(native.counterNames).split(), Counter[str]()
     for name, number in zip(names, numbers_of(native.counters, len(names)).tolist(), strict=True):
-        counted[name] += number
-    packets = _of_packets(native, counted) if of_packets else {}
-    return {"events": int(native.events), "messages": int(native.messages), **packets, **counted}
+        own[name] += number
+    packets = _of_packets(native, own) if of_packets else {}
+    return {"events": int(native.events), "messages": int(native.messages), **packets, **own}
 
 
 def port_counters(native: Statistics, *, of_packets: bool) -> tuple[list[str], _Numbers]:
@@ -46,21 +47,23 @@ def lost_to_failures(native: Statistics, graph: Graph, ends: _Numbers) -> Iterat
     names, numbers = port_counters(native, of_packets=True)
     if not len(numbers):
         return
-    for name, words in _FAILURE_COUNTERS.items():
+    for name, (one, many, words) in _FAILURE_COUNTERS.items():
         lost = numbers[:, names.index(name)]
         if lost.any():
             node, _, peer = ends[int(lost.argmax())].tolist()
             where = f"{node_name(graph, node)} towards {node_name(graph, peer)}"
-            yield f"{lost.sum():,} frames {words}, most of them ({lost.max():,}) at {where}"
+            frames = counted(int(lost.sum()), f"frame {one}", f"frames {many}")
+            most = "" if lost.sum() == 1 else f"most of them ({lost.max():,}) "
+            yield f"{frames} {words}, {most}at {where}"
     if native.unroutedFrames:
-        yield f"{int(native.unroutedFrames):,} frames came where no way led on"
+        yield f"{counted(int(native.unroutedFrames), 'frame')} came where no way led on"
 
 
-def _of_packets(native: Statistics, counted: Counter[str]) -> dict[str, int]:
-    """Return what is counted of packets, with the usual ones of ``counted``, which go from there."""
+def _of_packets(native: Statistics, own: Counter[str]) -> dict[str, int]:
+    """Return what is counted of packets, with the usual ones of ``own``, which go from there."""
     names, numbers = port_counters(native, of_packets=True)
     sums = dict(zip(names, numbers.sum(axis=0).tolist(), strict=True))
-    usual = {name: counted.pop(name, 0) for name in _USUAL_COUNTERS}
+    usual = {name: own.pop(name, 0) for name in _USUAL_COUNTERS}
     return {
         "packets": int(native.packets),
         "connections": usual.pop("connections"),

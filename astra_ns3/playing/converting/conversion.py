@@ -8,14 +8,13 @@ from functools import partial
 from math import prod
 from typing import NamedTuple
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload, NodeKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
 from astra_ns3.frozen import replace
-from astra_ns3.playing.converting.starts import followed_rooted, other_starts
+from astra_ns3.playing.converting.starts import ends_apart, other_orders, other_starts
 from astra_ns3.playing.converting.targets import ASTRA_SIM, CHAKRA, CHAKRA_JSON, MODEL, SIMAI
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
@@ -121,10 +120,8 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
     warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
     written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
     if isinstance(graphs, UnrolledLoop):
-        rooted = set[CollectiveKind]().union(
-            *(followed_rooted(graphs, npu, graphs.dimensions) for npu in graphs.first_npus)
-        )
-        warnings = (*warnings, *graphs.other_updates(), *other_starts(rooted, graphs.source))
+        apart = set[str]().union(*(ends_apart(graphs, npu) for npu in graphs.first_npus))
+        warnings = (*warnings, *graphs.other_updates(), *other_starts(apart, graphs.source), *other_orders(graphs))
     if written.rounded:
         warnings = (
             *warnings,
@@ -189,7 +186,7 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
     warnings = (*graphs.warnings, *check_graphs(graphs))
     loop = rolled(graphs)
     if not isinstance(graphs, UnrolledLoop) and graphs.npus > 1:
-        warnings = (*warnings, *other_starts(followed_rooted(graphs, 0), graphs.source))
+        warnings = (*warnings, *other_starts(ends_apart(graphs, 0), graphs.source))
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
     turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
     if turns > 1:

@@ -1,48 +1,77 @@
-"""Collectives whose members end at different times, and which a loop and a graph therefore play otherwise."""
+"""Where a graph begins collectives otherwise than the loop that it is made of, or that is made of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from itertools import compress
+from collections.abc import Collection, Iterable, Iterator
+from itertools import compress, pairwise
 from math import prod
 
 from astra_ns3.config.core.collective_kind import ROOTED, CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
+from astra_ns3.playing.converting.unrolled import UnrolledLoop
+from astra_ns3.units import counted
 
 _COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE)
+_SPLIT = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_TO_ALL)
 
 
-def followed_rooted(graphs: GraphWorkload, npu: int, sizes: tuple[int, ...] = ()) -> set[CollectiveKind]:
-    """The kinds among an NPU's collectives that begin or end at one member, and behind which more is communicated.
+def ends_apart(graphs: GraphWorkload, npu: int) -> set[str]:
+    """Return words for collectives of an NPU whose members end at different times, and behind which it communicates.
 
-    ``sizes``: NPUs along each dimension, where collectives name dimensions.
+    A collective of one member sends nothing, so it doesn't count.
     """
-    found: set[CollectiveKind] = set()
-    last: CollectiveKind | None = None
+    found: set[str] = set()
+    before = ""
     for node in graphs.nodes(npu):
-        if node.kind not in _COMMUNICATION or _is_alone(graphs, node, sizes):
-            continue
-        if last is not None:
-            found.add(last)
-        last = node.collective if node.bytes and node.collective in ROOTED else None
-    return found
+        if node.kind in _COMMUNICATION and not (node.kind is NodeKind.COLLECTIVE and _members(graphs, node) == 1):
+            found.add(before)
+            before = _apart(graphs, node)
+    return found - {""}
 
 
-def _is_alone(graphs: GraphWorkload, node: GraphNode, sizes: tuple[int, ...]) -> bool:
-    """Return whether a collective has one member, so that nothing is sent."""
-    if node.kind is not NodeKind.COLLECTIVE:
-        return False
-    if node.group:
-        return len(graphs.groups.get(node.group, ())) == 1
-    return prod(compress(sizes, node.dimensions) if sizes and node.dimensions is not None else (graphs.npus,)) == 1
-
-
-def other_starts(kinds: Collection[CollectiveKind], where: str) -> tuple[str, ...]:
-    """A warning if there are such kinds."""
-    if not kinds:
+def other_starts(collectives: Collection[str], where: str) -> tuple[str, ...]:
+    """Return a warning if there are such collectives."""
+    if not collectives:
         return ()
-    names = " and ".join(sorted(kind.name.lower() for kind in kinds))
     return (
-        f"{where}: members of a {names} end at different times; what follows begins in a graph when all members have "
-        "issued it, in a loop at each member for itself, so the graph may take longer",
+        f"{where}: members of {' and '.join(sorted(collectives))} end at different times; what follows begins in a "
+        "graph when all members have issued it, in a loop at each member for itself, so the graph may take longer",
     )
+
+
+def other_orders(loop: UnrolledLoop) -> tuple[str, ...]:
+    """Return a warning if the graph begins collectives of one moment in another order, the highest priority first."""
+    found = max(sum(_overtakes(loop.nodes(npu))) for npu in loop.first_npus)
+    if not found:
+        return ()
+    return (
+        f"{loop.source}: {counted(found, 'collective')} of an NPU and an earlier one with a lower priority begin at "
+        "one moment; the graph begins the highest priority first, the loop the earlier one, so times may differ",
+    )
+
+
+def _overtakes(nodes: Iterable[GraphNode]) -> Iterator[bool]:
+    """Yield of each collective but the first whether it goes before the previous one, though both begin at once."""
+    for before, node in pairwise(node for node in nodes if node.kind is NodeKind.COLLECTIVE):
+        yield before.parents == node.parents and before.priority < node.priority
+
+
+def _apart(graphs: GraphWorkload, node: GraphNode) -> str:
+    """Return a word for a collective whose members end at different times; "" for any other node.
+
+    An uneven one has bytes that its members don't divide.
+    """
+    if not node.bytes or node.collective is None:
+        return ""
+    if node.collective in ROOTED:
+        return f"a {node.collective.name.lower()}"
+    uneven = node.collective in _SPLIT and node.bytes % _members(graphs, node)
+    return f"an uneven {node.collective.name.lower()}" if uneven else ""
+
+
+def _members(graphs: GraphWorkload, node: GraphNode) -> int:
+    if node.group in graphs.groups:
+        return len(graphs.groups[node.group])
+    if node.dimensions is None or not isinstance(graphs, UnrolledLoop):
+        return graphs.npus
+    return prod(compress(graphs.dimensions, node.dimensions))

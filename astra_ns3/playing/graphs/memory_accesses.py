@@ -20,7 +20,7 @@ class MemoryAccesses:
         self, system: SystemConfig, compatibility: Compatibility, network: NetworkBackend | None = None
     ) -> None:
         remote = system.remote_memory
-        self._remote = RemoteAccesses(remote, network) if remote is not None and remote.there else None
+        self._remote = RemoteAccesses(remote, compatibility, network) if remote is not None and remote.there else None
         self._own_bytes_per_ns = system.local_mem_bw
         self._least_ps = compatibility.least_duration_ns * PS_PER_NS
 

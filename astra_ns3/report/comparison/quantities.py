@@ -10,6 +10,7 @@ from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_parts, pass_words, ps_of, table_of
+from astra_ns3.report.signals import data_batches
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
 
@@ -101,13 +102,13 @@ def _of_sizes(name: str, sizes: FlowSizesDocument) -> Quantities:
 
 
 def account_parts(run: Records) -> Quantities | None:
-    """Where the time of all messages together went, by part; None if the run has no accounts."""
+    """Where the time of all messages but signals together went, by part; None if the run has no accounts."""
     table = table_of(run, "accounts")
     if table is None:
         return None
     names = [part for part in PARTS if part in table.columns]
     sums = dict.fromkeys(names, 0)
-    for batch in table.batches(names):
+    for batch in data_batches(table, names):
         for name in names:
             sums[name] += int(batch[name].sum())
     return {PARTS[name]: ("ps", value) for name, value in sums.items()}

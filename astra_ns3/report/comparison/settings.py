@@ -27,6 +27,9 @@ FILES = ("workload", "system", "network")
 PARTS = (*OPTIONS, *FILES, "in_force", "versions")
 """Keys of run.json that say how a run was made; its name, its date and what it cost are not among them."""
 _NAMES = ("name", "layer")
+_REDUCTION = "reduction"
+"""The key of a switch that reduces."""
+_OF_REDUCERS = "reducer_"
 _OF_JOB = ("start_ps", "npus", "dimensions", "arrival_ps", "after", "after_passes", "end_ps", "priority")
 """When and where a job ran."""
 _OF_PLACE = ("event", "drawn", "link", "switch", "npu")
@@ -36,9 +39,15 @@ _LEFT_TO_THE_RUN = ("after", "arrival_ps", "restarts")
 
 
 def settings(metadata: RunDocument) -> JsonObject:
-    """Dotted key -> value. A list of groups that have names goes by these, ``workload.layers.Embedding.update_ns``."""
+    """Dotted key -> value. A list of groups that have names goes by these, ``workload.layers.Embedding.update_ns``.
+
+    A network whose switches don't reduce has no keys of reducers.
+    """
     parts = chosen(metadata, PARTS)
-    return dict(entry for part in PARTS for entry in flat(part, parts.get(part)))
+    found = dict(entry for part in PARTS for entry in flat(part, parts.get(part)))
+    if any(_REDUCTION in key.split(".") and value is not None for key, value in found.items()):
+        return found
+    return {key: value for key, value in found.items() if not key.rpartition(".")[2].startswith(_OF_REDUCERS)}
 
 
 def surroundings(metadata: RunDocument, events: Sequence[EventDocument]) -> JsonObject:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from astra_ns3.report.alignment import ranges, table
-from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Difference
+from astra_ns3.config.core.plain import Json
+from astra_ns3.report.alignment import given_text, ranges, table
+from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Absent, Difference
 from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
@@ -54,7 +55,7 @@ def key_text(key: str) -> str:
     return without_unit(key) if key.startswith(WITH_UNITS) else key
 
 
-def value_text(key: str, value: object) -> str:
+def value_text(key: str, value: Json | Absent) -> str:
     """Return what a setting is, as a file would have it, shortened; a key that its file leaves out has its default."""
     form = EXACT_BY_KEY.get(key.rpartition(".")[2])
     if isinstance(value, int) and not isinstance(value, bool):
@@ -65,9 +66,9 @@ def value_text(key: str, value: object) -> str:
     if value is ABSENT:
         return "-"
     if isinstance(value, list):
-        words = ", ".join(ranges(value) if key == "job.npus" else map(str, value)) or "none"
+        words = ", ".join(ranges(value) if key == "job.npus" else map(given_text, value)) or "none"
     else:
-        words = "default" if value is None else "on" if value is True else "off" if value is False else str(value)
+        words = "default" if value is None else given_text(value)
     return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
 
 

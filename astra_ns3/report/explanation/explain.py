@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from astra_ns3.report.explanation.explanation import (
     Message,
     different,
     port_words,
+    words_but_for_number,
 )
 from astra_ns3.report.explanation.parts import (
     KINDS,
@@ -32,7 +33,7 @@ from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
 from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, WhatIf, waited_for_others, what_ifs
-from astra_ns3.report.exposed_text import exposed_times
+from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, table_of
@@ -68,6 +69,7 @@ def explain(
     messages = tables.messages if tables is not None else messages_of(run)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     whole, rows = iteration is None and collective is None, _rows_of_subject(run, messages, iteration, collective)
+    rows = _with_data(messages, rows)
     hops, served = _hops(run, messages, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
     kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
@@ -85,7 +87,7 @@ def explain(
         _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps)),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, _with_data(messages, rows), (hops, served), segments, names, top),
+        _slowest(run, messages, rows, (hops, served), segments, names, top),
         _by_npu(segments, top),
         _by_port(hops, top),
         _congested(run, top) if whole else None,
@@ -96,7 +98,7 @@ def explain(
         metadata.get("floor"),
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
-    return replace(found, switches=switch_names(run, found.ports_told))
+    return replace(found, switches=switch_names(run, found.ports_told), scales=tuple(scale_rows(metadata)))
 
 
 def _tables(run: Records, *, needed: bool) -> tuple[Tables | None, str]:
@@ -234,11 +236,13 @@ def _communications(
     times, counts = Counter[int](), Counter[int]()
     parts: dict[int, Counter[str]] = {}
     rows: dict[int, list[int]] = {}
+    signals = None if tables.messages is None else Signals([tables.messages]).among(tables.messages)
     for segment in segments:
         if segment.kind not in (MESSAGE, PHASE):
             continue
         times[segment.collective] += segment.time_ps
-        counts[segment.collective] += segment.kind == MESSAGE
+        is_signal = signals is not None and segment.message >= 0 and signals[segment.message]
+        counts[segment.collective] += segment.kind == MESSAGE and not is_signal
         found = parts.setdefault(segment.collective, Counter())
         if has_accounts(tables.messages) and segment.whole and segment.message >= 0:
             rows.setdefault(segment.collective, []).append(segment.message)
@@ -265,28 +269,56 @@ def _most(found: Counter[str]) -> list[tuple[str, int]]:
 
 
 def _distinct(
-    messages: Columns, excess: npt.NDArray[np.int64], parts: Sequence[str], top: int
+    messages: Columns, excess: npt.NDArray[np.int64], parts: Sequence[str], patterns: Mapping[int, int], top: int
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Yield the rows that lost most, at most ``top``, each with all rows alike but for who sends to whom, and when."""
+    """Yield the rows that lost most, each with all rows alike but for who sends to whom, and when.
+
+    At most ``top``, where those of collectives with one of ``patterns`` and of one size count as one, and have as many.
+    """
     count = min(top * _MOST_ALIKE, len(excess))
     rows = np.argpartition(-excess, count - 1)[:count]
     rows = rows[np.lexsort((rows, -excess[rows]))]
     took = messages["end_ps"] - messages["start_ps"]
     table = np.stack([took, *(messages[name] for name in (*_ALIKE, *parts))], axis=1)
     seen: set[bytes] = set()
+    lines = Counter[Hashable]()
     for row in rows.tolist():
-        if len(seen) == top:
-            return
         same = table[row].tobytes()
-        if same not in seen:
-            seen.add(same)
-            (alike,) = np.nonzero((table == table[row]).all(axis=1))
-            yield row, alike
+        pattern = patterns.get(int(messages["collective"][row]))
+        line = same if pattern is None else (pattern, int(messages["bytes"][row]))
+        if same in seen or lines[line] == top:
+            continue
+        if len(+lines) == top and not lines[line]:
+            return
+        seen.add(same)
+        lines[line] += 1
+        (alike,) = np.nonzero((table == table[row]).all(axis=1))
+        yield row, alike
+
+
+def _patterns(names: Mapping[int, str], layers: Mapping[int, str]) -> dict[int, int]:
+    """Return a number for collectives of several layers that differ in the layers' numbers alone."""
+    words = {number: words_but_for_number(layer, names[number]) for number, layer in layers.items()}
+    places = {pattern: place for place, pattern in enumerate(words.values())}
+    several = Counter((words[number][0], layer) for number, layer in layers.items())
+    numbered = Counter(pattern for pattern, _ in several)
+    return {number: places[pattern] for number, pattern in words.items() if numbered[pattern[0]] > 1}
 
 
 def _with_data(messages: Columns | None, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the rows of messages that are no signals."""
     return rows if messages is None else rows[~Signals([messages]).among(messages)[rows]]
+
+
+def _alone_ps(messages: Columns) -> npt.NDArray[np.int64] | None:
+    """Return what each message would have taken alone; None where nobody knows."""
+    if has_accounts(messages):
+        known = not messages["transport_ps"].any()  # TCP's own part has lines of earlier segments in it
+        found: npt.NDArray[np.int64] = np.sum([messages[name] for name in UNAVOIDABLE], axis=0)
+    else:
+        found = messages["ideal_ps"]
+        known = bool((found > 0).all())
+    return found if known else None
 
 
 def _slowest(
@@ -304,17 +336,13 @@ def _slowest(
         return ()
     messages = {name: column[rows] for name, column in messages.items()}
     took, parts_of = messages["end_ps"] - messages["start_ps"], [*PARTS] if has_accounts(messages) else []
-    if parts_of:
-        alone = np.sum([messages[name] for name in UNAVOIDABLE], axis=0)
-        known = not messages["transport_ps"].any()  # TCP's own part has lines of earlier segments in it
-    else:
-        alone = messages["ideal_ps"]
-        known = bool((alone > 0).all())
-    excess = took - alone if known else took
+    alone = _alone_ps(messages)
+    known, excess = alone is not None, took if alone is None else took - alone
     critical = np.isin(rows, [segment.message for segment in segments if segment.message >= 0])
     unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
-    for row, alike in _distinct(messages, excess, parts_of, top):
+    layers = _layers(run)
+    for row, alike in _distinct(messages, excess, parts_of, _patterns(names, layers), top):
         cells = {name: int(column[row]) for name, column in messages.items()}
         parts = Counter({name: cells[name] for name in parts_of})
         number = cells["collective"]
@@ -335,6 +363,7 @@ def _slowest(
                 bool(critical[alike].any()),
                 len(alike),
                 served.others(rows[row : row + 1], _MOST_BEHIND),
+                layers.get(number, ""),
             )
         )
     return tuple(found)
@@ -343,7 +372,8 @@ def _slowest(
 def _hops(run: Records, messages: Columns | None, rows: npt.NDArray[np.int64]) -> Columns | None:
     """Return the ports on the way of messages at ``rows``, and what they waited; None if they were not recorded.
 
-    RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone.
+    RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone. Without
+    packets the port that held a message up is the only one, with all of its wait, and may be a switch's.
     """
     table = table_of(run, "account_hops")
     if table is None or messages is None:
@@ -352,8 +382,10 @@ def _hops(run: Records, messages: Columns | None, rows: npt.NDArray[np.int64]) -
     if len(rows) < len(messages["collective"]):
         kept = np.isin(hops["message"], rows)
         hops = {name: column[kept] for name, column in hops.items()}
-    at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
-    waited = np.where(hops["hop"] == 0, at_nic, np.sum([hops[name] for name in _WAITED], axis=0))
+    waited = np.sum([hops[name] for name in _WAITED], axis=0)
+    if not is_analytical(run):
+        at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
+        waited = np.where(hops["hop"] == 0, at_nic, waited)
     return {"message": hops["message"], "port": hops["port"], "waited_ps": waited}
 
 

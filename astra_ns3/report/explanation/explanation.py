@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.frozen import asdict, dataclass, field
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, percent
@@ -14,6 +14,7 @@ from astra_ns3.report.alike import name_of_all, together, unnumbered
 from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
 from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
+from astra_ns3.report.exposed_text import npu_computing, npu_time
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.players import Players
@@ -74,6 +75,13 @@ class Message:
     """So many messages differ in their ends and their start alone; this is the first of them."""
     behind: tuple[Behind, ...] = ()
     """The other jobs' messages that it waited behind, those with most time first."""
+    layer: str = ""
+    """The layer of its collective, with which the collective's name begins."""
+
+    @property
+    def lost_ps(self) -> int:
+        """Return by what it ranks: how much more it took than alone, or what it took if that isn't known."""
+        return self.time_ps if self.excess_ps is None else self.excess_ps
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,8 @@ class Explanation:
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
     ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
     None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
-    ports above.
+    ports above. ``scales``: a row that says what the run's scales multiply. ``choices``: NCCL's other choices, if they
+    were played; ``choices_text``: what is said of them.
     """
 
     subject: str
@@ -120,6 +129,9 @@ class Explanation:
     players: Players = Players()
     first_npu: int | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
+    scales: tuple[tuple[str, str], ...] = ()
+    choices: tuple[Json, ...] | None = None
+    choices_text: str = ""
 
     @property
     def ports_told(self) -> Iterator[str]:
@@ -140,13 +152,16 @@ class Explanation:
             _numbers(self),
             _congested(self),
             f"not told: {'; '.join(self.missing)}" if self.missing else "",
+            self.choices_text,
         ]
         return "\n\n".join(section for section in sections if section)
 
     def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
-        del document["players"]
+        del document["players"], document["scales"], document["choices_text"]
+        if self.choices is None:
+            del document["choices"]
         document["congested"] = None if self.congested is None else list(self.congested)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
         for each in document["channels"]:
@@ -181,6 +196,7 @@ def _rows_with_counts(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _head(found: Explanation) -> str:
     rows = [("explained", f"{found.subject}: {format_time(found.time_ps)}")]
+    rows += found.scales
     if found.subject.startswith("run"):
         rows += floor_rows({"floor": found.floor})
     if found.flows is not None:
@@ -188,10 +204,10 @@ def _head(found: Explanation) -> str:
         head = aligned([*rows, *flow_rows(found.flows)])
         return f"{head}\n\ntime from start to delivery, and over the time alone\n{completion}" if completion else head
     if found.subject.startswith("run"):
-        whole, npu = found.compute_ps + found.exposed_ps, f"NPU {found.report_npu}"
+        whole_ps, npu = found.compute_ps + found.exposed_ps, found.report_npu
         rows += [
-            ("computing", f"{format_time(found.compute_ps)}  ({percent(found.compute_ps, whole)} of {npu}'s time)"),
-            ("exposed", f"{format_time(found.exposed_ps)}  ({percent(found.exposed_ps, whole)} of {npu}'s time)"),
+            ("computing", npu_computing(found.compute_ps, whole_ps, npu)),
+            ("exposed", npu_time(found.exposed_ps, whole_ps, npu)),
         ]
         if len(found.groups) > 1:
             exposed = found.exposed_ps  # the whole that the run's own table has
@@ -244,12 +260,13 @@ def _layers_of(same: Sequence[tuple[str, int]]) -> str:
 def _alike(communications: Sequence[Communication]) -> list[Communication]:
     """Communications, as one with their count those that words can't tell apart or whose layers are alike."""
     same_words = _grouped(communications, lambda each: each.name)
-    alike = together(same_words, lambda same: _words_but_for_number(same[0]), lambda same: _time_of(same))
+    alike = together(same_words, lambda same: words_but_for_number(same[0].layer, same[0].name), _time_of)
     return [_together([each for same in group for each in same]) for group in alike]
 
 
-def _words_but_for_number(each: Communication) -> tuple[str, str]:
-    return unnumbered(each.layer), each.name.removeprefix(each.layer)
+def words_but_for_number(layer: str, name: str) -> tuple[str, str]:
+    """Return a layer and the rest of a collective's name, which are the same for layers that are alike."""
+    return unnumbered(layer), name.removeprefix(layer)
 
 
 def _time_of(same: Iterable[Communication]) -> int:
@@ -293,9 +310,17 @@ def _slowest(found: Explanation) -> str:
     known = found.slowest[0].excess_ps is not None
     of_flows = found.flows is not None
     lines = ["messages that lost most" if known else "messages that took longest"]
-    for same in _grouped(found.slowest, _slow_words):
-        lines += _slow_lines(same, found.players, of_flows=of_flows)
+    groups = together(_grouped(found.slowest, _slow_words), _pattern, lambda same: same[0].lost_ps)
+    for group in sorted(groups, key=lambda group: -group[0][0].lost_ps):
+        lines += _slow_lines([each for same in group for each in same], found.players, of_flows=of_flows)
     return "\n".join(lines)
+
+
+def _pattern(same: Sequence[Message]) -> Hashable:
+    """Return what messages share that differ in their layer's number and times alone; without a number, all words."""
+    first = same[0]
+    layer, rest = words_but_for_number(first.layer, first.name)
+    return _slow_words(first) if layer == first.layer else (layer, rest, first.bytes)
 
 
 def _slow_words(message: Message) -> tuple[object, ...]:
@@ -309,14 +334,18 @@ def _slow_words(message: Message) -> tuple[object, ...]:
 def _slow_lines(same: Sequence[Message], players: Players, *, of_flows: bool) -> list[str]:
     """Return the lines of messages that are alike: the first, and how many more. A flow has no chunks or phases."""
     first, more = same[0], sum(message.alike for message in same) - 1
+    layers = list(dict.fromkeys(message.layer for message in same))
+    others = f" of {name_of_all(layers)}" if len(layers) > 1 else ""
+    least, most = (format_time(end(message.time_ps for message in same)) for end in (min, max))
+    took, up_to = (most, "") if least == most else (f"{least} to {most}", "up to ")
     mark = "  on the critical path" if any(message.critical for message in same) else ""
-    excess = "" if first.excess_ps is None else f", {format_time(first.excess_ps)} more than alone"
+    excess = "" if first.excess_ps is None else f", {up_to}{format_time(first.excess_ps)} more than alone"
     source, to = players.name(first.source), players.name(first.destination)
     to = to.removeprefix("NPU ") if source.startswith("NPU ") else to
     lines = [
         f"{source} to {to}, {format_bytes(first.bytes)} of {first.name}, "
         f"{'' if of_flows else f'chunk {first.chunk}, phase {first.phase}, '}at {format_time(first.start_ps)}"
-        f"{f', and {more:,} more' if more else ''}: {format_time(first.time_ps)}{' each' if more else ''}{excess}{mark}"
+        f"{f', and {more:,} more{others}' if more else ''}: {took}{' each' if more else ''}{excess}{mark}"
     ]
     if first.parts:
         lines.append(_parts_text(first))

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from astra_ns3.report.alignment import clock, percent
+from astra_ns3.report.alignment import clock
 from astra_ns3.report.comparison.algorithms import algorithm_lines
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, key_text, value_text
 from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.exposed_text import npu_computing, npu_time, scale_rows
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.flow_text import flow_numbers
 from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
@@ -53,21 +54,22 @@ def _cell(value: str, more: str) -> Markup:
 def _numbers(run: Records) -> list[tuple[str, str, str]]:
     """Name, number, and what stands small beside it."""
     metadata = run.metadata
-    whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], f"NPU {metadata['report_npu']}"
+    whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], metadata["report_npu"]
     statistics, timing = metadata["statistics"], metadata["timing"]
     restarts = (metadata.get("job") or {}).get("restarts")
     tried = f"of all {restarts + 1} tries; computing, waiting and throughput are of the last" if restarts else ""
     more = tried if metadata["complete"] else f"incomplete {tried}".strip()
     found = [("finish", format_time(metadata["finish_ps"]), more)]
+    found += [(name, "", words) for name, words in scale_rows(metadata)]
     if is_of_flows(run):
         found += [("NPUs", f"{metadata['npus']:,}", ""), *flow_numbers(metadata["flows"])]
     else:
+        computing = npu_computing(metadata["compute_ps"], whole_ps, npu)
+        exposed = npu_time(metadata["exposed_ps"], whole_ps, npu)
         found += [
-            (name, format_time(time_ps), f"{percent(time_ps, whole_ps)} of {npu}'s time")
-            for name, time_ps in (
-                ("compute", metadata["compute_ps"]),
-                ("exposed communication", metadata["exposed_ps"]),
-            )
+            (name, time, share.removesuffix(")"))
+            for name, words in (("compute", computing), ("exposed communication", exposed))
+            for time, _, share in [words.partition("  (")]
         ]
         found += [
             ("NPUs", f"{metadata['npus']:,}", ""),

@@ -1,4 +1,4 @@
-"""Where the time of messages goes, part by part, by what they were sent for."""
+"""Where the time of messages goes, part by part, by what they were sent for. Signals are no messages."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel, Series, W
 from astra_ns3.report.pictures.kind import COLUMN_INCHES, Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.records import COLLECTIVES, Recorded, needed
+from astra_ns3.report.signals import data_batches, without_signals
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import format_time
 
@@ -77,18 +78,18 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
     if not table.rows:
         return []
     bars = _bars(records, table, ("part",), [*PARTS])
-    times = table.whole(["start_ps", "end_ps"])
+    times, _ = without_signals(table, ["start_ps", "end_ps"])
     took = times["end_ps"] - times["start_ps"]
     slow = took >= np.quantile(took, 1 - _SLOWEST)
     slowest, done = np.zeros(len(PARTS)), 0
-    for batch in table.batches([*PARTS]):
+    for batch in data_batches(table, [*PARTS]):
         rows = slow[done : done + len(batch["turn_ps"])]
         slowest += [batch[part][rows].sum() for part in PARTS]
         done += len(rows)
     shown = [] if is_of_flows(records) else bars[:MOST_GROUPS]
     called = style.labels([bar.layers for bar in shown], 16) if shown else []
     all_messages = np.sum([bar.sums for bar in bars], axis=0)
-    found = [("all messages", all_messages, table.rows), ("slowest 1%", slowest, int(slow.sum()))]
+    found = [("all messages", all_messages, len(took)), ("slowest 1%", slowest, int(slow.sum()))]
     named = [style.of_part(name, bar.of) if bar.of else name for name, bar in zip(called, shown, strict=True)]
     return found + [(name, bar.sums, bar.messages) for name, bar in zip(named, shown, strict=True)]
 
@@ -149,7 +150,7 @@ def _sums(
     most = max(of, default=-1) + 1  # what had nothing to do has a number and no row
     sums, counts = np.zeros((len(places), len(parts))), np.zeros(len(places), dtype=np.int64)
     lookup = np.array([*(of.get(number, other) for number in range(most)), other])
-    for batch in table.batches(["collective", *parts]):
+    for batch in data_batches(table, ["collective", *parts]):
         numbers = batch["collective"]
         group = lookup[np.where((numbers >= 0) & (numbers < most), numbers, most)]
         counts += np.bincount(group, minlength=len(places))

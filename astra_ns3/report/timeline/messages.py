@@ -1,4 +1,7 @@
-"""Messages: a slice where each was sent, an instant where it was received, an arrow between them."""
+"""Messages: a slice where each was sent, an instant where it was received, an arrow between them.
+
+Signals are drawn alike on tracks of their own, and are no messages.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ import numpy as np
 from astra_ns3.network.recorded import PARTS
 from astra_ns3.report.players import Players, players_of
 from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.signals import Signals, data_batches
 from astra_ns3.report.tables import Records
 from astra_ns3.report.timeline.programs import Npus
 from astra_ns3.report.timeline.writer import TraceWriter
 
 # Places of an NPU's tracks of messages, below all others.
 _SENT, _RECEIVED = 20, 21
+_TRACKS = {False: ("messages", _SENT, _RECEIVED), True: ("signals", _SENT + 2, _RECEIVED + 2)}
+"""Whether it is a signal -> what its tracks are called, and their places."""
 _NOTED = ("start_ps", "end_ps", "bytes", "collective", "chunk", "phase", "row")
 
 
@@ -24,10 +30,15 @@ def messages_of(records: Records) -> Recorded | None:
 
 
 def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int) -> tuple[int, int]:
-    """Write at most ``most`` messages, evenly among all in order of arrival; return how many, and of how many."""
+    """Write at most ``most`` messages, and as many signals, evenly among all in order of arrival.
+
+    Return how many messages, and of how many.
+    """
     table = messages_of(records)
-    every = 0 if table is None else table.rows
-    if table is None or most <= 0:
+    if table is None:
+        return 0, 0
+    every = sum(len(batch["bytes"]) for batch in data_batches(table, ("bytes",)))
+    if most <= 0:
         return 0, every
     parts = [each.name for each in PARTS if each.name in table.columns]
     noted = [*_NOTED, *parts]
@@ -36,15 +47,16 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
     players = players_of(records)
     to_npu, from_npu = (_Names(writer, way, players) for way in ("to", "from"))
     shown = 0
-    for flow, source, destination, values in _sampled(table, noted, every, most):
+    for flow, is_signal, source, destination, values in _sampled(table, noted, every, most):
         start, end = values[0], values[1]
-        track = npus.lane(source, "messages sent", _SENT, start, end)
+        what, sent, received = _TRACKS[is_signal]
+        track = npus.lane(source, f"{what} sent", sent, start, end)
         notes = list(zip(keys, values[: len(_NOTED)], strict=False))
         notes += [(key, value) for key, value in zip(part_keys, values[len(_NOTED) :], strict=True) if value]
         writer.slice(track, to_npu[destination], start, end, notes, flow)
-        arrived = npus.track(destination, "messages received", _RECEIVED)
+        arrived = npus.track(destination, f"{what} received", received)
         writer.instant(arrived, from_npu[source], end, ((end_ps, end),), flow)
-        shown += 1
+        shown += not is_signal
     return shown, every
 
 
@@ -62,13 +74,21 @@ class _Names(dict[int, int]):
 
 def _sampled(
     table: Recorded, noted: list[str], every: int, most: int
-) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield the number of the message from 1, source, destination and the values of columns."""
-    names, begin = ("source", "destination", *noted), 0
+) -> Iterator[tuple[int, bool, int, int, tuple[int, ...]]]:
+    """Yield the row from 1, whether it is a signal, source, destination and the values of columns.
+
+    ``every``: how many rows are messages; all others are signals.
+    """
+    names, begin, signals = ("source", "destination", *noted), 0, Signals.of(table)
+    before, of = np.zeros(2, dtype=np.int64), np.array([every, table.rows - every])
     for batch in table.batches(names):
-        places = np.arange(begin, begin + len(batch["source"]), dtype=np.int64)
-        begin += len(places)
-        kept = np.flatnonzero((places + 1) * most // every > places * most // every) if every > most else slice(None)
+        signal = signals.among(batch).astype(np.int64)
+        places = before[signal] + np.where(signal, np.cumsum(signal), np.cumsum(1 - signal))
+        before += np.bincount(signal, minlength=2)
+        whole = np.maximum(of[signal], most)
+        kept = np.flatnonzero(places * most // whole > (places - 1) * most // whole)
         columns = [batch[name][kept].tolist() for name in names]
-        for place, source, destination, *values in zip(places[kept].tolist(), *columns, strict=True):
-            yield place + 1, source, destination, tuple(values)
+        rows, flags = (kept + begin + 1).tolist(), signal[kept].astype(bool).tolist()
+        begin += len(signal)
+        for row, is_signal, source, destination, *values in zip(rows, flags, *columns, strict=True):
+            yield row, is_signal, source, destination, tuple(values)

@@ -51,7 +51,7 @@ def overview_text(document: Mapping[str, Any], found: Overview) -> str:  # what 
         "workload": f"{document['source']}, {document['format']}, {counted(npus, 'NPU')}",
         "nodes": f"{document['nodes']:,}, {document['dependencies']:,} dependencies, {document['levels']:,} levels",
         "": ", ".join(f"{count:,} {kind}" for kind, count in document["kinds"].items()),
-        "compute": f"{_span(document['compute_ps'])} on each NPU",
+        "compute": f"{_span(document['compute_ps'])} on each NPU" if max(found.compute_ps) else "no computations",
         "critical path": f"{format_time(document['critical_path_ps'])} where communication takes no time",
     }
     if document["host_ps"]:

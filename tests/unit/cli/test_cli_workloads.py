@@ -346,3 +346,29 @@ def test_the_number_of_npus_of_one_rank_s_trace_is_heeded_alone() -> None:
     refused = str(convert(*words, "--passes", "2").exception)
     assert refused.endswith("--passes: no effect on this workload in the format simai, where only --dimensions works")
     assert convert(*words).exception is None
+
+
+def test_show_shows_a_workload_with_other_values_of_keys_as_run_plays_it() -> None:
+    """The same as of a file that says so; keys may leave out the name of the file, as long as they are no other's."""
+    row = "a -1 {} NONE 0 1000 NONE 0 1000 ALLREDUCE 1000 0\n"
+    for name, nanoseconds in (("one.txt", 1000), ("other.txt", 7000)):
+        Path(name).write_text(f"DATA\n1\n{row.format(nanoseconds)}")
+    expected = json.loads(show("other.txt", "--json").stdout)
+    for key in ("workload.layers.a.forward.compute_ns", "layers.0.forward.compute-ns"):
+        found = json.loads(show("one.txt", "--json", "--set", f"{key}=7us").stdout)
+        assert {**found, "source": ""} == {**expected, "source": ""}
+    model = str(INPUTS / "models" / "llama-3-8b.yaml")
+    assert "sequence of 1,024 tokens" in show(model, "--set", "training.sequence=1024").stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (("network.topology=3",), "'network.topology' is a key of the network, expected one of the workload"),
+        (("loop=DATA", "workload.loop=DATA"), "'workload.loop' and 'loop' are one key; give it once"),
+        (("lop=DATA",), "key 'lop': unknown key; allowed: loop, layers,"),
+    ],
+)
+def test_show_refuses_keys_that_the_workload_has_not(changes: tuple[str, ...], message: str) -> None:
+    words = [word for change in changes for word in ("--set", change)]
+    assert message in str(show(DLRM, *words).exception)

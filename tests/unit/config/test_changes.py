@@ -160,7 +160,20 @@ def test_validate_takes_changes_from_the_command_line() -> None:
         ({"remote-memory-configuration": "x"}, "is no key of the workload"),
         ({"k" * 201: 1}, f"'{'k' * 160}...' (41 more letters) is no key"),
         ({"topologi.npus": 16}, "did you mean 'topology.npus'?"),
-        ({"topology.lnk.rate": 1}, f"{NETWORK} (changed): key 'topology.lnk': unknown key"),
+        ({"topology.lnk.rate": 1}, f"{NETWORK} (changed: topology.lnk.rate): key 'topology.lnk': unknown key"),
+        ({"system.remote-memory": "nope.json"}, f"{SYSTEM} (changed: remote-memory): nope.json: no such file"),
+        (
+            {"system.all-reduce-implementation": ["ring", "ring", "ring"]},
+            f"{SYSTEM} (changed: all-reduce-implementation): key 'all-reduce-implementation': found 3 algorithms",
+        ),
+        (
+            {"workload.loop": "HYBRID_DLRM"},
+            f"{WORKLOAD} (changed: loop): HYBRID_DLRM needs the number of its last bottom layer",
+        ),
+        (
+            {"network.topology.npus": 3, "network.topology.dimensions": [5]},
+            f"{NETWORK} (changed: topology.npus, topology.dimensions): key 'topology.dimensions': [5] make 5 NPUs",
+        ),
         ({"network.topology.link.rate": "fast"}, "key 'topology.link.rate': 'fast' is not a rate"),
         ({"system.scheduling-policy": "FOO"}, "key 'scheduling-policy': found 'FOO', allowed: LIFO, FIFO"),
         ({"topology.npus": 16, "network.topology.npus": 16}, "'network.topology.npus' and 'topology.npus' are one key"),
@@ -181,7 +194,7 @@ def test_changes_that_are_no_mapping_of_keys_are_refused(changes: Any) -> None:
 
 
 def test_a_list_of_flows_has_no_keys() -> None:
-    with pytest.raises(InputError, match=r"flows-16.csv has no keys to change: it is a list of flows"):
+    with pytest.raises(InputError, match=r"flows-16.csv: has no keys to change: it is a list of flows"):
         loaded({"workload.bytes": 1}, FLOWS)
 
 

@@ -25,6 +25,7 @@ from support.small_run import (
 
 import astra_ns3
 from astra_ns3.cli.compare import compare_command
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.frozen import replace
@@ -35,7 +36,7 @@ from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, S
 from astra_ns3.report.comparison.jobs import compare_jobs
 from astra_ns3.report.comparison.quantities import collectives, layers
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
-from astra_ns3.report.comparison.text import MOST_ROWS, difference_row
+from astra_ns3.report.comparison.text import MOST_ROWS, difference_row, value_text
 
 LATENCY_PS = 1_000_000
 ROWS_OF_COLLECTIVES = ("ALLREDUCE,2.0,10.0", "ALLREDUCE,3.0,20.0", "POINTTOPOINT,3200.0,0.082", "ALLREDUCE,,")
@@ -520,3 +521,17 @@ def test_collectives_that_are_played_otherwise_are_named_with_both_algorithms() 
     assert other_algorithms(a, a) == ()
     many = [OtherAlgorithm("ALLREDUCE", size, 8, 1, "x", "y") for size in range(7)]
     assert algorithm_lines(many)[5:] == ["and 2 more (--json has all)"]
+
+
+def test_switches_are_on_and_off_alone_in_lists_and_in_groups() -> None:
+    values: list[Json] = [True, [True, False], {"a": [False], "b": 2}]
+    assert [value_text("key", value) for value in values] == ["on", "on, off", "a: off, b: 2"]
+
+
+def test_keys_of_reducers_are_shown_where_a_switch_reduces_alone() -> None:
+    in_force = {"roce": {"ack_every": 1, "reducer_ack_every": 8}}
+    for switch, known in (({"reduction": None}, False), ({}, False), ({"reduction": {"rate": "1Gbps"}}, True)):
+        document: RunDocument = {"network": {"topology": {"leaf": {"switch": switch}}}, "in_force": in_force}
+        found = settings(document)
+        assert found["in_force.roce.ack_every"] == 1
+        assert ("in_force.roce.reducer_ack_every" in found) == known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.small_run import NPUS, InterruptedBackend, small_run, small_system
 
@@ -13,9 +14,10 @@ from astra_ns3.errors import Interrupted
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import ExposedDocument, FloorDocument, RunDocument
 from astra_ns3.report.explanation.channels import Arrival, _handled
+from astra_ns3.report.explanation.explain import _distinct, _patterns
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.parts import MESSAGE, Segment
-from astra_ns3.report.exposed_text import exposed_rows, exposed_times
+from astra_ns3.report.exposed_text import exposed_rows, exposed_times, npu_computing, npu_time, scale_rows
 from astra_ns3.report.summary import run_text, summary
 
 LAYERS: list[ExposedDocument] = [{"layer": f"layer {number}", "exposed_ps": 1000 * number} for number in range(9)]
@@ -223,3 +225,64 @@ def test_a_step_of_a_channel_is_over_when_all_is_handled_whatever_came_last() ->
     first, second, third = _handled([far, near, signal], 0)
     assert (first.time_ps, second.time_ps, third.time_ps) == (160, 135, 160)
     assert third.turn is first
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, []),
+        ({"comm_scale": 0.5}, ["sizes by 0.5"]),
+        ({"compute_scale": 2.0, "flows": {}}, ["starts of flows by 2"]),
+        ({"comm_scale": 3.0, "compute_scale": 0.25}, ["sizes by 3, compute times by 0.25"]),
+        (
+            {"compute_scale": 0.0, "workload": {"layers": [{"update_ns": 0}, {"update_ns": 5}]}},
+            ["compute times by 0; update times stay"],
+        ),
+    ],
+)
+def test_a_row_says_what_scales_multiply(keys: dict[str, object], words: list[str]) -> None:
+    metadata: RunDocument = {"comm_scale": 1.0, "compute_scale": 1.0, "workload": {}, **keys}  # type: ignore[typeddict-item]
+    assert scale_rows(metadata) == [("multiplied", each) for each in words]
+
+
+def test_who_computes_nothing_is_told_so_and_has_no_share_of_nothing() -> None:
+    assert npu_computing(250, 1000, 3) == "250 ps  (25.0% of NPU 3's time)"
+    assert npu_computing(0, 1000, 3) == "no computations on NPU 3"
+    assert npu_time(0, 0, 3) == "0 ps"
+
+
+def test_a_scaled_run_says_so_in_its_table_and_its_explanation() -> None:
+    result = run(**{**small_run(), "scale": 0.5})
+    (line,) = [line for line in run_text(result.metadata, None).splitlines() if line.startswith("multiplied")]
+    assert "sizes by 0.5, compute times by 0.5" in line
+    assert "multiplied  sizes by 0.5, compute times by 0.5" in explain(result).text()
+
+
+def test_slow_messages_of_layers_that_differ_in_their_number_are_one_line() -> None:
+    """Times of the first and the last; a message of another layer, and one of a half of the time, stay apart."""
+    times_ps = (1_000_000, 990_000, 980_000, 970_000, 480_000)
+    slowest = [
+        replace(slow(0, 0), time_ps=ps, excess_ps=ps - 200_000, name=f"layer {place} ring", layer=f"layer {place}")
+        for place, ps in enumerate(times_ps)
+    ]
+    head = replace(slow(0, 0), time_ps=700_000, excess_ps=500_000, name="head ring", layer="head")
+    text = Explanation("run x", 21, 0, 21, slowest=(*slowest[:4], head, slowest[4])).text()
+    lines = text.split("messages that lost most\n")[1].splitlines()
+    assert [line for line in lines if not line.startswith("    ")] == [
+        "  NPU 0 to 1, 8 B of layer 0 ring, chunk 0, phase 0, at 0 ps, and 3 more of layer 0-3: 970 ns to 1 us each, "
+        "up to 800 ns more than alone",
+        "  NPU 0 to 1, 8 B of head ring, chunk 0, phase 0, at 0 ps: 700 ns, 500 ns more than alone",
+        "  NPU 0 to 1, 8 B of layer 4 ring, chunk 0, phase 0, at 0 ps: 480 ns, 280 ns more than alone",
+    ]
+
+
+def test_messages_of_alike_layers_count_as_one_of_the_top_so_that_others_are_told_too() -> None:
+    layers = {0: "layer 0", 1: "layer 1", 2: "head", 3: "embedding"}
+    patterns = _patterns({number: f"{layer} ring" for number, layer in layers.items()}, layers)
+    assert patterns[0] == patterns[1]
+    assert set(patterns) == {0, 1}
+    ends = np.array([50, 40, 30, 20, 10])
+    columns = {"collective": np.array([0, 1, 0, 2, 3]), "bytes": np.full(5, 8)}
+    messages = {**columns, "start_ps": np.zeros(5, dtype=np.int64), "end_ps": ends}
+    assert [row for row, _ in _distinct(messages, ends, [], patterns, 2)] == [0, 1, 3]
+    assert [row for row, _ in _distinct(messages, ends, [], {}, 2)] == [0, 1]

@@ -9,14 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.documents.pictures import picture, words_of
-from support.recorded_tables import US, write_messages
+from support.recorded_tables import US, write_accounts, write_messages
 from support.small_run import small_run
 
 import astra_ns3
+from astra_ns3.report.comparison.quantities import account_parts
 from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.page.sections import slowest_messages
+from astra_ns3.report.pictures.accounts import _groups
 from astra_ns3.report.pictures.completion import columns_of
 from astra_ns3.report.signals import Signals
+from astra_ns3.report.timeline.timeline import write_timeline
 from astra_ns3.studies.measures import measures_of
 
 _COLLECTIVES, _SIZES = [0, 0, 0, 1], [1000, 1000, 1, 1]
@@ -55,3 +59,37 @@ def test_signals_are_in_no_class_of_slowdowns(run: astra_ns3.Result) -> None:
     assert run.folder is not None
     assert "1 B (1)" in words_of(picture(run.folder, "completion"))
     assert measures_of(run)["slowdown_p50"] == 3
+
+
+@pytest.fixture
+def accounted(run: astra_ns3.Result) -> astra_ns3.Result:
+    """The same messages with accounts."""
+    assert run.folder is not None
+    times_ps = (2 * US, 3 * US, 90 * US, 91 * US)
+    parts = [{"serialisation_ps": US, "turn_ps": time_ps - US} for time_ps in times_ps]
+    write_accounts(run.folder, [(number, 0, each) for number, each in zip(_COLLECTIVES, parts, strict=True)])
+    table = pq.read_table(run.folder / "accounts.parquet")
+    table = table.set_column(table.schema.get_field_index("bytes"), "bytes", pa.array(_SIZES, pa.int64()))
+    pq.write_table(table, run.folder / "accounts.parquet")
+    return astra_ns3.Result.load(run.folder)
+
+
+def test_signals_are_in_no_account(accounted: astra_ns3.Result) -> None:
+    """Of three messages, not of the signal between them."""
+    expected = {"serialisation_ps": 3 * US, "turn_ps": (1 + 2 + 90) * US}
+    (_, sums, count), *_ = _groups(accounted)
+    assert count == 3
+    assert {part: time_ps for part, time_ps in zip(PARTS, sums, strict=True) if time_ps} == expected
+    told = account_parts(accounted) or {}
+    assert {part: told[words][1] for part, words in PARTS.items() if told[words][1]} == expected
+
+
+@pytest.mark.parametrize(("most", "shown"), [(10, 3), (2, 2)])
+def test_signals_have_tracks_of_their_own_in_a_trace_and_count_as_no_messages(
+    accounted: astra_ns3.Result, most: int, shown: int, tmp_path: Path
+) -> None:
+    written = write_timeline(accounted, tmp_path / "run.pftrace", most)
+    assert (written.messages_shown, written.messages) == (shown, 3)
+    trace = (tmp_path / "run.pftrace").read_bytes()
+    assert b"signals sent" in trace
+    assert b"messages received" in trace

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.studies import INPUTS, study_of, written
 
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.studies import address
 from astra_ns3.studies.expansion import expand
@@ -291,3 +292,15 @@ def test_slowdowns_may_stand_in_a_study_as_keys_and_count_as_they_are_in_force(i
     wrong = written(inputs, study_of(FILES, one={"compute_slowdown": [{"jitter": {"spread": 2}}]}))
     with pytest.raises(InputError, match=r"study.yaml:\d+: compute_slowdown: key 'jitter.spread': found 2"):
         expand(read_study(wrong))
+
+
+def test_a_value_of_an_axis_that_cannot_be_read_is_blamed_on_its_key(inputs: Path) -> None:
+    with pytest.raises(InputError, match=r"study\.yaml(:\d+)?: system\.remote-memory: .*nope\.json: no such file"):
+        addresses(inputs, FILES, only={"base": {"system.remote-memory": "nope.json"}})
+
+
+def test_a_system_with_other_values_of_keys_is_called_so_in_messages(inputs: Path) -> None:
+    path = written(inputs, study_of(FILES, only={"splits": {"a": {"system.preferred-dataset-splits": 2}}}))
+    (point,) = expand(read_study(path)).points
+    assert isinstance(point.request.system, SystemConfig)
+    assert str(point.request.system.source).endswith("flat.yaml (changed: system.preferred-dataset-splits)")
