@@ -68,6 +68,23 @@ def test_jobs_on_one_leaf_have_parts_of_its_switch(tmp_path: Path) -> None:
         assert (flows["end_ps"] - flows["start_ps"] >= flows["ideal_ps"]).all()
 
 
+def test_two_algorithms_on_the_same_npus_have_reducers_of_their_own(tmp_path: Path) -> None:
+    """An all-reduce uses one spine, an all-gather with trees over both spines another set of switches."""
+    system = tmp_path / "system.yaml"
+    text = Path(SHARP).read_text(encoding="utf-8")
+    system.write_text(text.replace("all-gather-implementation: [ring]", "all-gather-implementation: [fred]"), "utf-8")
+    used = {}
+    for name, layers in (("both", ["ALLREDUCE", "ALLGATHER"]), ("one", ["ALLREDUCE"]), ("other", ["ALLGATHER"])):
+        rows = [f"{number} -1 0 NONE 0 0 NONE 0 0 {kind} 65536 0" for number, kind in enumerate(layers)]
+        workload = tmp_path / f"{name}.txt"
+        workload.write_text("\n".join(["DATA", str(len(rows)), *rows, ""]), encoding="utf-8")
+        alone = {"name": "a", "workload": str(workload), "system": str(system), "npus": [0, 1, 4, 5]}
+        flows = played(tmp_path / name, alone).tenants["a"].flows
+        used[name] = sorted(zip(flows["source"], flows["destination"], flows["bytes"], strict=True))
+    assert used["both"] == sorted(used["one"] + used["other"])
+    assert {source for source, *_ in used["one"]} != {source for source, *_ in used["other"]}
+
+
 def test_a_job_goes_on_over_a_tree_whose_link_fails_and_comes_back(tmp_path: Path) -> None:
     events = [{"at": "1us", "link": ["leaf 0", "spine 0"], "up": False, "for": "300us"}]
     jobs = job("first", [0, 1, 4, 5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.training import layer_of_all_kinds, plan_of, programs_of
@@ -21,6 +22,14 @@ def sizes(plan: TrainingPlan) -> Counter[tuple[str, str, int]]:
         assert request.communicator is not None
         found[request.kind.value, request.communicator.name, request.bytes] += count
     return found
+
+
+def test_what_is_computed_again_is_exchanged_again_and_scaled() -> None:
+    layer = layer_of_all_kinds(6400, 100)
+    plan = plan_of(DEGREES, [[replace(layer, again=layer.forward)]])
+    whole, quarter = sizes(plan), sizes(scaled_plan(plan, 0.25))
+    assert whole.total() > sizes(plan_of(DEGREES, [[layer]])).total()
+    assert quarter == Counter({(kind, name, size // 4): count for (kind, name, size), count in whole.items()})
 
 
 @pytest.mark.parametrize("stage", range(4))
