@@ -142,7 +142,7 @@ GROUPS = [
                 "fixed point of its fluid model, SIGCOMM 2015",
                 *_TWO,
                 DCQCN,
-                note="the model assumes rare marks and a constant queue",
+                note="the paper's fluid model assumes rare marks and a constant queue",
                 fast=False,
             ),
             Comparison(
