@@ -91,6 +91,12 @@ def test_what_a_rank_has_itself_waits_for_nothing() -> None:
     ]
 
 
+def test_a_leaf_is_copied_out_before_the_next_branch_though_the_last_tree_has_none() -> None:
+    """6 ranks, 2 trees, a piece a message: offsets 4, 2, 3 (a leaf; its twin 7 is no rank), then 1 and 5, by hand."""
+    rows = rank_0(parallel_trees(GATHER, 6, TreesCut(1, 2, 1)))
+    assert [(-receiver % 6, wait) for receiver, _, wait in rows] == [(4, -1), (2, -1), (1, 1), (1, 2), (1, 2)]
+
+
 def test_sums_go_on_in_the_order_in_which_they_are_ready() -> None:
     """8 ranks, 4 trees, a piece a message: 7, 3, 5, 1 come from next door; sums 6 and 2 need 7 and 3, by hand."""
     rows = rank_0(parallel_trees(SCATTER, 8, TreesCut(1, 4, 1)))
