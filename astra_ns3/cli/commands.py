@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "nccl": ("nccl:nccl_group", "Measure collectives as nccl-tests does, on simulated servers."),
     "report": (
         "report:report_command",
-        "Write one HTML page about the runs in folders, or about the plans in one.",
+        "Write one HTML page about the runs or the jobs of scenarios in folders, or about the plans in one.",
     ),
 }
 """Name -> where in this folder it is, and the first line of its help."""

@@ -186,7 +186,7 @@ def test_pairs_on_one_leaf_have_the_nic_s_rate_and_pairs_on_two_the_uplink_s(tmp
             else:
                 most = rate / 8 * OF_PAYLOAD
                 assert (1 - LATENCY_SHARE) * most < value <= most
-    assert picture.read_text(encoding="utf-8").count("11.9") == 8
+    assert picture.read_text(encoding="utf-8").count(">11.9<") == 8
     text = run_command("nccl", *words, "-o", str(page)).stdout
     assert "# least 11.86" in text
     assert page.read_text(encoding="utf-8").count("<td style") == 12
