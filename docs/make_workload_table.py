@@ -55,11 +55,11 @@ def main() -> int:
 
 
 def summary(found: Sequence[Row]) -> str:
-    """Return how many files are read as a whole, with a warning, or refused."""
+    """Return how many files are read completely, with a warning, or refused."""
     whole = sum(not row.said for row in found)
     refused = sum(row.what == REFUSED for row in found)
     warned = len(found) - whole - refused
-    return f"{len(found)} files: {whole} are read as a whole, {warned} with a warning, {refused} are refused.\n"
+    return f"{len(found)} files: {whole} are read completely, {warned} with a warning; {refused} are refused.\n"
 
 
 def rows() -> Iterator[Row]:

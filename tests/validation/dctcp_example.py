@@ -88,7 +88,7 @@ GROUPS = [
                 long=True,
             )
             for number, what, theirs, paper in (
-                (1, "S1, across both bottlenecks", 23, 46),
+                (1, "mean rate of a flow that crosses both bottlenecks (S1)", 23, 46),
                 (2, "S2, across 10 Gb/s", 471, 475),
                 (3, "S3, across 1 Gb/s", 74, 54),
             )
