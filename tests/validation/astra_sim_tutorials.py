@@ -33,7 +33,7 @@ RING_US = {
 IDEAL_US = 2 * (511 / 512) * 1024 / (3 * 50 * 1024) * 1e6
 """An all-reduce of 1 GiB on 512 NPUs that keeps three dimensions of 50 GiB/s busy all the time."""
 NOT_OURS = "we don't have the workload file of ASTRA-sim's tutorial at ISCA 2022"
-NOT_EXPLAINED = "with our file, ASTRA-sim 1.0 gives our time within 1 ns; the tutorial's time is unexplained"
+NOT_EXPLAINED = "ASTRA-sim 1.0 gives our time within 1 ns with our file; the tutorial's time is unexplained"
 
 
 @dataclass(frozen=True)
