@@ -168,6 +168,13 @@ class NetworkBackend(Protocol):
         """
         return None  # noqa: RET501, what has an empty body is abstract
 
+    def abandon(self, instances: range) -> None:
+        """Send nothing more in these phases, and don't tell of their ends; messages under way still arrive.
+
+        A backend that doesn't heed it plays phases to their ends after their job's.
+        """
+        return None  # noqa: RET501, what has an empty body is abstract
+
     def flow_player(self, setup: FlowPlayerSetup) -> FlowPlayer | None:
         """Return who starts flows at their times inside the backend; None: whoever wants that launches each."""
         return None

@@ -218,6 +218,8 @@ class TenantNetwork(NetworkBackend):
         self._deaf = True
         for player in self._players:
             player.stop()
+        if not self._players:  # flows under way have nothing more to send
+            self._network.abandon(range(self._bits.of(self._tenant, 0), self._bits.of(self._tenant + 1, 0)))
         self._stopped_ps = self.now_ps() if self.started else 0
 
     def passes_done(self, passes: int) -> None:

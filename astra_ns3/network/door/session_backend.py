@@ -171,6 +171,10 @@ class SessionBackend:
         """Have the messages of a group travel in a priority."""
         self._session.SetGroupPriority(group, priority)
 
+    def abandon(self, instances: range) -> None:
+        """Send nothing more in these phases."""
+        self._session.Abandon(instances.start, instances.stop)
+
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""
         self._launches.launched(schedule, group, bytes)

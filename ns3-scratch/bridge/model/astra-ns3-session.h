@@ -149,6 +149,9 @@ class Session
                              const uint64_t* costs);
     /// \param group a group \param priority in which its messages travel from now on
     void SetGroupPriority(uint32_t group, uint32_t priority);
+    /// Send nothing more in phases, and don't tell of their ends; messages under way still arrive.
+    /// \param begin number of the first instance \param end behind the last
+    void Abandon(uint64_t begin, uint64_t end);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Begin parts of phases now, in their order. \param rows five numbers of each: NPU, schedule,

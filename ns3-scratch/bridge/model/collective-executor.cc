@@ -262,6 +262,16 @@ CollectiveExecutor::SetPriority(uint32_t group, uint32_t priority)
     ElementOf(m_groups, group, "group")->priority = priority;
 }
 
+void
+CollectiveExecutor::Abandon(uint64_t begin, uint64_t end)
+{
+    for (const auto& application : m_applications)
+    {
+        application->Abandon(begin, end);
+    }
+    m_begun.erase(m_begun.lower_bound({begin, 0}), m_begun.lower_bound({end, 0}));
+}
+
 std::shared_ptr<CollectiveGroup>
 CollectiveExecutor::MakeGroup(const uint32_t* npus, uint32_t count) const
 {

@@ -78,6 +78,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
                              const uint64_t* costs);
     /// \param group a group \param priority of its messages from now on
     void SetPriority(uint32_t group, uint32_t priority);
+    /// Send nothing more in phases. \param begin, end of their instances, see Session::Abandon
+    void Abandon(uint64_t begin, uint64_t end);
     /// Begin an NPU's part of a phase now.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have the listener called with `token` after `delayPs`.

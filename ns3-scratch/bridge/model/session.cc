@@ -270,6 +270,12 @@ Session::SetGroupPriority(uint32_t group, uint32_t priority)
 }
 
 void
+Session::Abandon(uint64_t begin, uint64_t end)
+{
+    m_parts->executor->Abandon(begin, end);
+}
+
+void
 Session::Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes)
 {
     m_parts->executor->Launch(npu, instance, schedule, group, bytes);

@@ -185,9 +185,29 @@ CollectiveApplication::Launch(uint64_t instance,
 }
 
 void
+CollectiveApplication::Abandon(uint64_t begin, uint64_t end)
+{
+    std::erase_if(m_phases, [begin, end](const auto& entry) {
+        return begin <= entry.first && entry.first < end;
+    });
+}
+
+CollectiveApplication::Phase*
+CollectiveApplication::FindLaunched(uint64_t instance)
+{
+    const auto found = m_phases.find(instance);
+    return found == m_phases.end() || !found->second.schedule ? nullptr : &found->second;
+}
+
+void
 CollectiveApplication::Start(uint64_t instance)
 {
-    Phase& phase = m_phases.at(instance);
+    Phase* launched = FindLaunched(instance);
+    if (!launched) // abandoned
+    {
+        return;
+    }
+    Phase& phase = *launched;
     phase.started = true;
     SendReady(instance, phase, phase.first);
     for (Lane& lane : phase.others)
@@ -359,7 +379,12 @@ CollectiveApplication::EndsWithNext(uint64_t instance, uint32_t lane) const
 void
 CollectiveApplication::Handled(uint64_t instance, uint32_t number)
 {
-    Phase& phase = m_phases.at(instance);
+    Phase* launched = FindLaunched(instance);
+    if (!launched) // abandoned
+    {
+        return;
+    }
+    Phase& phase = *launched;
     Lane& lane = phase.GetLane(number);
     lane.handled++;
     if (lane.handled == phase.schedule->GetExpected(phase.rank, number, lane.slot))

@@ -130,6 +130,9 @@ class CollectiveApplication : public Application
                 uint64_t bytes);
     /// \param message a message for this NPU that has arrived whole
     void Receive(const CollectiveMessage& message);
+    /// Send nothing more in phases, and be done with them untold. Messages that the transport has
+    /// still arrive. \param begin number of the first instance \param end behind the last
+    void Abandon(uint64_t begin, uint64_t end);
 
     /// A message this NPU still has to send or to receive.
     struct Pending
@@ -221,6 +224,8 @@ class CollectiveApplication : public Application
         }
     };
 
+    /// \return a phase that was launched here; none if it was abandoned
+    Phase* FindLaunched(uint64_t instance);
     /// The first endpoint delay of a phase has passed.
     void Start(uint64_t instance);
     /// Begin to handle a row whose turn has come.
