@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from support.fake_backend import FakeBackend
@@ -15,7 +17,7 @@ from support.trace import read_trace
 import astra_ns3
 from astra_ns3 import Tenant
 from astra_ns3.cli.plot import plot_command
-from astra_ns3.report.records import needed, table_of
+from astra_ns3.report.records import SinceStart, needed, table_of
 from astra_ns3.report.timeline.timeline import left_out, write_timeline
 from astra_ns3.report.timeline.usual import FILE
 
@@ -55,6 +57,14 @@ def late(tmp_path: Path) -> Path:
     told["network"]["observe"] |= {"utilisation_interval": "10us"}
     run_file.write_text(json.dumps(told), encoding="utf-8")
     return folder / "job-late"
+
+
+def test_what_held_before_a_job_stands_at_its_start_in_whichever_part_of_the_file_it_is(tmp_path: Path) -> None:
+    rows = {"time_ps": [1, 2, 9], "port": ["host0", "host1", "host0"], "queue_bytes": [100, 200, 300]}
+    pq.write_table(pa.table(rows), tmp_path / "queues.parquet", row_group_size=1)
+    found = list(SinceStart(tmp_path / "queues.parquet", 5, holds=True).batches(["time_ps", "port", "queue_bytes"]))
+    told = [row for batch in found for row in zip(*(batch[name].tolist() for name in rows), strict=True)]
+    assert sorted(told) == [(0, "host0", 100), (0, "host1", 200), (4, "host0", 300)]
 
 
 def test_what_held_before_a_job_stands_at_its_start_and_other_times_count_from_there(late: Path) -> None:

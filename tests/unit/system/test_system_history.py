@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.relay import Relay
 from astra_ns3.network.records import CollectiveRecord, Label
 from astra_ns3.system.history import History
 from astra_ns3.system.request import CollectiveRequest, MessageRequest
@@ -64,6 +65,23 @@ def test_of_counts_the_record_has_what_the_busiest_place_sends_or_gets() -> None
     history.begin_collective(one, 0)
     assert history.record(0).line_bytes == 9
     assert history.all()[0].line_bytes == 9
+
+
+def test_of_counts_that_gates_pass_on_the_record_has_what_lines_carry() -> None:
+    """Two nodes of two places: place 0 sends 10 rows to each place of the other node, but only 10 to the node.
+
+    Its gate, place 2, keeps 10 and passes 10 on to place 3, so no place sends or gets more than 10.
+    """
+    counts = ((0, 0, 10, 10), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0))
+    relay = Relay(2, ((0, 10), (0, 0), (0, 0), (0, 0)))
+    lines = {}
+    for way in (None, relay):
+        request = CollectiveRequest(CollectiveKind.ALL_TO_ALL, 20, Label(0, "one", "forward"), counts=counts, relay=way)
+        one: Any = SimpleNamespace(index=0, request=request, algorithm="direct", group_ranks=4, first_tasks=[object()])
+        history = History([])
+        history.begin_collective(one, 0)
+        lines[way] = history.record(0).line_bytes
+    assert lines == {None: 20, relay: 10}
 
 
 def test_changes_are_what_began_or_ended_since_each_once() -> None:
