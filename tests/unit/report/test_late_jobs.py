@@ -59,9 +59,12 @@ def late(tmp_path: Path) -> Path:
     return folder / "job-late"
 
 
-def test_what_held_before_a_job_stands_at_its_start_in_whichever_part_of_the_file_it_is(tmp_path: Path) -> None:
+def test_what_held_before_a_job_stands_at_its_start_in_whichever_part_of_the_file_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astra_ns3.report.records._ROWS_IN_A_BATCH", 1)
     rows = {"time_ps": [1, 2, 9], "port": ["host0", "host1", "host0"], "queue_bytes": [100, 200, 300]}
-    pq.write_table(pa.table(rows), tmp_path / "queues.parquet", row_group_size=1)
+    pq.write_table(pa.table(rows), tmp_path / "queues.parquet")
     found = list(SinceStart(tmp_path / "queues.parquet", 5, holds=True).batches(["time_ps", "port", "queue_bytes"]))
     told = [row for batch in found for row in zip(*(batch[name].tolist() for name in rows), strict=True)]
     assert sorted(told) == [(0, "host0", 100), (0, "host1", 200), (4, "host0", 300)]
