@@ -57,7 +57,11 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], metadata["report_npu"]
     statistics, timing = metadata["statistics"], metadata["timing"]
     restarts = (metadata.get("job") or {}).get("restarts")
-    tried = f"of all {restarts + 1} tries; computing, waiting and throughput are of the last" if restarts else ""
+    tried = (
+        f"of all {restarts + 1} tries; computing, waiting and throughput (without its load) are of the last"
+        if restarts
+        else ""
+    )
     more = tried if metadata["complete"] else f"incomplete {tried}".strip()
     found = [("finish", format_time(metadata["finish_ps"]), more)]
     found += [(name, "", words) for name, words in scale_rows(metadata)]
