@@ -25,7 +25,7 @@ import astra_ns3
 from astra_ns3.errors import InputError
 from astra_ns3.report.pictures.kind import width_of
 from astra_ns3.report.pictures.kinds import IN_FILES
-from astra_ns3.report.ports import levels, rates_bps
+from astra_ns3.report.ports import levels, paces
 from astra_ns3.report.tables import names_of
 from astra_ns3.scenario.tenant import Tenant
 
@@ -208,7 +208,8 @@ def test_the_levels_of_a_network_are_found_from_its_ports(tmp_path: Path) -> Non
 
 def test_rates_of_ports_are_those_of_their_links(folder: Path) -> None:
     ports = [f"host{npu}" for npu in range(4)] + [f"switch0:{npu}" for npu in range(4)]
-    assert rates_bps(astra_ns3.Result.load(folder)) == dict.fromkeys(ports, 100 * GBPS)
+    found = paces(astra_ns3.Result.load(folder))
+    assert {port: pace.built_bps for port, pace in found.items()} == dict.fromkeys(ports, 100 * GBPS)
 
 
 def test_without_what_npus_did_the_timeline_has_collectives_and_says_so(tmp_path: Path, command: Any) -> None:
