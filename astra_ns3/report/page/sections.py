@@ -58,7 +58,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     statistics, timing = metadata["statistics"], metadata["timing"]
     restarts = (metadata.get("job") or {}).get("restarts")
     tried = (
-        f"of all {restarts + 1} tries; computing, waiting and throughput (without its load) are of the last"
+        f"of all {restarts + 1} tries; computing, waiting and throughput (without loading a checkpoint) are of the last"
         if restarts
         else ""
     )
