@@ -26,6 +26,7 @@ from astra_ns3.network.run_document import (
     ThroughputDocument,
     WaitsDocument,
 )
+from astra_ns3.playing.programs.operations import CHECKPOINT, LOAD
 from astra_ns3.scenario.times import PROGRAMS, Outcome, Tries, tries_of
 from astra_ns3.units import PS_PER_SECOND
 
@@ -281,12 +282,19 @@ def _of_roles(records: RunRecords) -> RunDocument:
 def _throughput(request: RunRequest, description: Description, records: RunRecords, outcome: Outcome) -> RunDocument:
     """The throughput of a model whose run came to its end; nothing for other runs.
 
-    Of a job that began again it is that of the last try, which plays the passes that no checkpoint had.
+    A job that began again has the throughput of its last try after loading the checkpoint.
     """
     work, passes = description.foreseen.work, request.passes - outcome.resumed
-    if work is None or not records.finish_ps or not passes:
+    took_ps = records.finish_ps - (_loaded_ps(records) if outcome.resumed else 0)
+    if work is None or not took_ps or not passes:
         return {}
-    return {"throughput": throughput_document(work, len(records.npus), records.finish_ps, passes)}
+    return {"throughput": throughput_document(work, len(records.npus), took_ps, passes)}
+
+
+def _loaded_ps(records: RunRecords) -> int:
+    """Return when the last NPU had loaded the checkpoint after which a try goes on."""
+    loads = (each for each in records.collectives if (each.layer, each.label.part) == (CHECKPOINT, LOAD))
+    return max((each.end_ps or 0 for each in loads), default=0)
 
 
 def _groups(groups: Mapping[str, int]) -> list[ExposedDocument]:

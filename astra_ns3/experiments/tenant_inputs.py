@@ -80,10 +80,10 @@ def _of_shared_lines(scenario: Scenario, request: RunRequest) -> list[str]:
     if plan is None or abilities.packets or not abilities.needs_packets or meet_in_queues(plan):
         return []
     pair = sharing(plan, scenario.tenants)
-    if pair is None:
-        return []
-    words = f"'{pair[0]}' and '{pair[1]}' may share lines, where times on flows may be far too long or too short"
-    return [f"{words}; use --backend ns3"]
+    arriving = ["jobs that arrive"] * any(each.berth is not None for each in scenario.tenants)
+    who = arriving if pair is None else [f"'{pair[0]}' and '{pair[1]}'"]
+    words = "may share lines, where times on flows may be far too long or too short; use --backend ns3"
+    return [f"{each} {words}" for each in who]
 
 
 def _check_arriving(scenario: Scenario, request: RunRequest) -> None:

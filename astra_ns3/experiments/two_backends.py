@@ -38,7 +38,7 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
 
     ``words``: options of ``run`` with their values. ``backends``: the one that is looked at, and the one that is right.
     Times are in ps. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. ``losses``:
-    packets that the one that is right lost, or sent again if these are more ("-" if it has none).
+    packets that the one that is right lost, or else the other, or sent again if these are more ("-": no packets).
     Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
@@ -53,7 +53,9 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
     nccl = any(each.metadata["system"].get("collectives") == "nccl" for each in _jobs(looked_at.result).values())
     errors = _errors(looked_at.messages, right.messages, _REMEDY if nccl else "")
     finish_ps, right_finish_ps = looked_at.result.finish_ps, right.result.finish_ps
-    statistics = right.result.metadata["statistics"]
+    of_packets = [
+        each for each, name in zip((right, looked_at), backends[::-1], strict=True) if ABILITIES[name].packets
+    ]
     name, right_name = (_NAMES.get(backend, backend) for backend in backends)
     return {
         "case": case,
@@ -66,7 +68,7 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
         f"CPU {right_name}": right.cpu_seconds,
         f"CPU {name}": looked_at.cpu_seconds,
         "ratio": right.cpu_seconds / looked_at.cpu_seconds,
-        "losses": lost_packets(statistics) if ABILITIES[backends[1]].packets else "-",
+        "losses": lost_packets(of_packets[0].result.metadata["statistics"]) if of_packets else "-",
     }
 
 

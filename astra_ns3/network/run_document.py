@@ -320,7 +320,7 @@ class ThroughputDocument(TypedDict):
     samples_per_iteration: int
     """Samples of an iteration over all copies."""
     iteration_ps: int
-    """The finish over passes."""
+    """The finish over passes; of a job that began again, the last try's time after loading over its passes."""
     samples_per_second: float
     """Samples in a second."""
     tokens_per_second: float | None

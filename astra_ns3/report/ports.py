@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
+
+import numpy as np
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import nearest, required, some_of, wrong
 from astra_ns3.frozen import dataclass
+from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.network_of import network_of
-from astra_ns3.report.tables import Records
+from astra_ns3.report.records import start_of
+from astra_ns3.report.scenario_text import event_spans
+from astra_ns3.report.tables import Numbers, Records
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.ports import all_ports, port_name
 
 _NAME = re.compile(r"(host|switch)(\d+)(?::(\d+))?")
+_FOREVER_PS = 2**61
 
 
 @dataclass(frozen=True)
@@ -37,14 +43,46 @@ def levels(records: Records, ports: Iterable[str]) -> list[Level]:
     return [Level(_level_name(*key), tuple(found[key])) for key in sorted(found)]
 
 
-def rates_bps(records: Records) -> dict[str, int]:
-    """The rate of each port; empty if the network can't be told from run.json alone."""
+@dataclass(frozen=True)
+class Pace:
+    """The rate of a line: ``built_bps``, and so much more or less (``more_bps``) from each of ``times_ps`` on."""
+
+    built_bps: int
+    times_ps: Numbers
+    more_bps: Numbers
+
+    def means_bps(self, edges_ps: Numbers) -> Real:
+        """Return the mean rate from each of some ascending times to the next."""
+        until = np.concatenate([[0.0], np.cumsum(np.diff(self.times_ps) * self.more_bps[:-1].astype(float))])
+        step = np.searchsorted(self.times_ps, edges_ps, "right") - 1
+        more = until[step] + (edges_ps - self.times_ps[step]) * self.more_bps[step].astype(float)
+        means: Real = self.built_bps + np.diff(more) / np.diff(edges_ps)
+        return means
+
+
+def paces(records: Records) -> dict[str, Pace]:
+    """Return the rate of each port on a run's clock; empty if the network can't be told from run.json alone."""
     config = network_of(records.metadata)
     if not isinstance(config, NetworkConfig):
         return {}
-    graph = build_graph(config.topology)
-    rate = [link.rate_bps for link in graph.links]
-    return {port_name(graph.hosts, node, port): rate[graph.ports[node][port].link] for node, port in all_ports(graph)}
+    graph, begin_ps = build_graph(config.topology), start_of(records.metadata)
+    spans: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for event in records.events:
+        if "link" in event and "rate_bps" in event:
+            found = event_spans(event, _FOREVER_PS, event.get("times", 1))
+            spans[event["link"]] += [(start - begin_ps, end - begin_ps, event["rate_bps"]) for start, end in found]
+    of_link = [_pace(link.rate_bps, spans[number]) for number, link in enumerate(graph.links)]
+    return {port_name(graph.hosts, *each): of_link[graph.ports[each[0]][each[1]].link] for each in all_ports(graph)}
+
+
+def _pace(built_bps: int, spans: Iterable[tuple[int, int, int]]) -> Pace:
+    """Return a line's rate with another one in some spans; the span that began last holds."""
+    ordered = sorted(spans)
+    times = np.unique(np.array([-_FOREVER_PS, *(time for span in ordered for time in span[:2])], np.int64))
+    more = np.zeros(len(times), np.int64)
+    for start_ps, end_ps, rate_bps in ordered:
+        more[np.searchsorted(times, start_ps) : np.searchsorted(times, end_ps)] = rate_bps - built_bps
+    return Pace(built_bps, times, more)
 
 
 def switch_names(records: Records, ports: Iterable[str]) -> dict[str, str]:

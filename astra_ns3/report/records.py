@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import wrong
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import EventDocument, RunDocument
 from astra_ns3.report.tables import Records, how_to_record, recorded
 from astra_ns3.units import PS_PER_US
 
@@ -53,6 +53,12 @@ def last_try(metadata: RunDocument) -> str:
 def end_of(metadata: RunDocument) -> int:
     """Return when a run was done, as its tables count."""
     return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("lost_ps", 0)
+
+
+def changes_of(run: Records) -> list[EventDocument]:
+    """Return the events of a run's network; of a job without those of NPUs that it hasn't."""
+    npus = (run.metadata.get("job") or {}).get("npus")
+    return [event for event in run.events if npus is None or "npu" not in event or event["npu"] in npus]
 
 
 def layers_of_other_parts(run: Records) -> frozenset[str]:

@@ -75,6 +75,9 @@ def _when(
         # Nobody knows yet when a job starts that waits for another, or for NPUs: some time along a thin bar.
         height = _THIN if _is_open(job) else 0.7
         series.append(Spans(starts, lengths, [lane] * len(bars), height, colour=colour))
+        failures = [(begin / unit[0], (end - begin) / unit[0]) for begin, end in _failures(job)]
+        starts, lengths = [start for start, _ in failures], [length for _, length in failures]
+        series += [Spans(starts, lengths, [lane] * len(failures), height, colour=style.GREY)] if failures else []
     for lane, part in enumerate(shown, len(jobs)):
         spans = [span for event in parts[part] for span in event_spans(event, end_ps)]
         starts, lengths = ([start / unit[0] for start, _ in spans], [(end - start) / unit[0] for start, end in spans])
@@ -85,6 +88,7 @@ def _when(
     names = style.cut([*of_jobs, *shown], _LETTERS)
     notes = [counted(more_jobs, "more job arrives", "more jobs arrive")] * (more_jobs > 0)
     notes += [counted(left, "more part of the network changes", "more parts of the network change")] * (left > 0)
+    notes += ["grey, of jobs: from a failure until they begin again"] * any(map(_failures, jobs))
     notes += ["dashes: no end is known"] * any("end_ps" not in job for job in jobs)
     return Panel(x, Axis(names=names, letters=5), series, note="; ".join(notes), height=0.14 * max(len(names), 4) + 0.2)
 
@@ -95,14 +99,26 @@ def _is_open(job: TenantDocument) -> bool:
 
 
 def _last_ps(jobs: Sequence[TenantDocument], events: Sequence[EventDocument]) -> int:
-    """Return the last time that the file names."""
-    times_ps = [time_ps for job in jobs for time_ps in (job["start_ps"] or 0, job.get("end_ps", 0))]
+    """Return the last time that the file names; a job's delay after another is none."""
+    times_ps = [time_ps for job in jobs for time_ps in (_begin_ps(job), job.get("end_ps", 0))]
+    times_ps += [end_ps for job in jobs for _, end_ps in _failures(job)]
     return max(times_ps + [end for each in events for span in event_spans(each, None) for end in span], default=0)
+
+
+def _begin_ps(job: TenantDocument) -> int:
+    """Return when a job may start at the earliest, as far as the file says."""
+    return 0 if "after" in job else job["start_ps"] or 0
+
+
+def _failures(job: TenantDocument) -> list[tuple[int, int]]:
+    """Return when a job's devices fail, each with when the job begins again."""
+    most = job.get("most_restarts", 0)
+    return [(time_ps, time_ps + job["restart_after_ps"]) for time_ps in job.get("fails_ps", [])[:most]]
 
 
 def _from_to(job: TenantDocument, last_ps: int) -> list[tuple[int, int]]:
     """Return from when to when a job may play; where the file says no end, the bar ends in dashes."""
-    begin_ps = 0 if "after" in job else job["start_ps"] or 0
+    begin_ps = _begin_ps(job)
     if "end_ps" in job:
         return [(begin_ps, job["end_ps"])]
     dash_ps = min(last_ps // _PARTS, (last_ps - begin_ps) // (4 * _DASHES))

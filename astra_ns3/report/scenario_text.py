@@ -207,12 +207,12 @@ def _again(event: EventDocument) -> str:
     return f"every {exact_time(event['every_ps'])}, {event['times']} times" if "times" in event else ""
 
 
-def event_spans(event: EventDocument, forever_ps: int | None) -> Iterator[tuple[int, int]]:
+def event_spans(event: EventDocument, forever_ps: int | None, most: int = MOST_TIMES) -> Iterator[tuple[int, int]]:
     """Yield from when to when a part is otherwise; what has no end lasts to ``forever_ps``, or no time at all."""
     start_ps, end_ps = event["start_ps"], event["end_ps"]
     lasts_ps = (forever_ps or start_ps) - start_ps if end_ps is None else end_ps - start_ps
     every_ps = event.get("every_ps", 0)
-    for number in range(min(event.get("times", 1), MOST_TIMES)):
+    for number in range(min(event.get("times", 1), most)):
         yield start_ps + number * every_ps, start_ps + number * every_ps + lasts_ps
 
 

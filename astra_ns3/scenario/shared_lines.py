@@ -13,14 +13,13 @@ Lines = set[tuple[int, int]]
 
 
 def sharing(plan: NetworkPlan, tenants: Sequence[Tenancy]) -> tuple[str, str] | None:
-    """Return the first two of a network's tenants that may play at a time and share a line; None: no two do."""
+    """Return the first two of a network's tenants that may play at a time and share a line; None: no two do.
+
+    Nobody knows the NPUs of who arrives, so none of them is among the two.
+    """
     hosts = plan.graph.npu_host
-    own = {each.job_name: each for each in tenants if each.restart_ps is None}
-    lines = {
-        # Nobody knows the NPUs of who arrives.
-        name: _lines(plan, {*hosts} if each.berth is not None else {hosts[npu] for npu in each.npus})
-        for name, each in own.items()
-    }
+    own = {each.job_name: each for each in tenants if each.restart_ps is None and each.berth is None}
+    lines = {name: _lines(plan, {hosts[npu] for npu in each.npus}) for name, each in own.items()}
     pairs = ((a, b) for a, b in combinations(own, 2) if not (_follows(own[a], b) or _follows(own[b], a)))
     return next(((a, b) for a, b in pairs if not lines[a].isdisjoint(lines[b])), None)
 

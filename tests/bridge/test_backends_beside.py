@@ -64,6 +64,12 @@ def test_the_case_may_be_scaled_and_its_keys_set() -> None:
         CliRunner().invoke(compare_command, ["a", "b", *changes], catch_exceptions=False)
 
 
+def test_losses_are_those_of_packets_whichever_backend_is_right() -> None:
+    command = ["--backends", "ns3,flow", *words(n=INPUTS / "network" / "roce-lossy.yaml"), "--scale", "0.1", "--json"]
+    ran = CliRunner().invoke(compare_command, command, catch_exceptions=False)
+    assert json.loads(ran.stdout)["losses"] != "-"
+
+
 @pytest.mark.slow
 def test_a_backend_without_packets_tells_nothing_of_losses() -> None:
     command = ["--backends", "flow,analytical", *words(n=INPUTS / "network" / "roce-lossy.yaml")]

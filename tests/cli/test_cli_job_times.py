@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.small_run import write_inputs
 
 from astra_ns3.report.figures.figure import Spans
+from astra_ns3.report.figures.style import GREY
 from astra_ns3.report.scenario_figure import scenario_figure
 
 Command = Callable[..., Any]
@@ -50,6 +52,20 @@ def test_show_says_what_starts_wait_for_and_draws_them_thin(command: Command, sc
     assert list(when.y.names or ())[:3] == ["a", "b: 5us after 2 passes of a", "c: after b"]
     heights = [series.thick for series in when.series if isinstance(series, Spans)]
     assert heights[0] == heights[3] > heights[1] == heights[2]
+
+
+def test_the_picture_shows_failures_and_no_delay_after_another_job_as_a_time(command: Command, scenario: Path) -> None:
+    restart = {"after": "10ms", "at-most": 2, "fails": ["20ms", "60ms", "90ms"]}
+    jobs = [{**SCENARIO["jobs"][0], "restart": restart}, SCENARIO["jobs"][1]]  # type: ignore[dict-item]
+    for picture_ms, asked in ((70 * 1.15, jobs), (1.15e-3, SCENARIO["jobs"])):
+        scenario.write_text(json.dumps({**SCENARIO, "jobs": asked}), encoding="utf-8")
+        when = scenario_figure(command("show", "scenario", str(scenario), "--json").json).panels[1]
+        shown = {"ms": 1, "ns": 1e-6}[when.x.unit] * (when.x.high or 0)
+        assert shown == pytest.approx(picture_ms)
+        grey = [series for series in when.series if isinstance(series, Spans) and series.colour == GREY]
+        assert [np.asarray(series.starts).tolist() for series in grey] == [[20, 60]] * (asked is jobs)
+        assert [np.asarray(series.lengths).tolist() for series in grey] == [[10, 10]] * (asked is jobs)
+        assert ("until they begin again" in when.note) == (asked is jobs)
 
 
 def test_a_run_says_who_was_ended_by_others(command: Command, scenario: Path) -> None:

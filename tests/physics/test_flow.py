@@ -160,7 +160,6 @@ def _wire_bytes(bytes: int) -> int:
         ("none", {"buffer": "4MB"}, 1),
         ("none", {"buffer": "16MB"}, 0),
         ("none", {"buffer": "16MB", "alpha": 0.25}, 1),
-        ("none", {"buffer": "4MB", "pfc": LOSSLESS}, 0),
         ("timely", {"buffer": "4MB"}, 1),
         ("static-window", {"buffer": "4MB"}, 0),
     ],
@@ -175,6 +174,29 @@ def test_a_result_is_a_bound_where_packets_would_be_lost(control: str, switch: M
     )
     assert result.metadata["statistics"]["full_queues"] == full
     assert any("packets would be lost there" in words for words in result.metadata["warnings"]) == bool(full)
+
+
+@pytest.mark.parametrize(
+    ("switch", "pauses"),
+    [
+        ({"buffer": "4MB", "pfc": {}}, True),
+        ({"buffer": "32MB", "pfc": {"alpha": 1}}, False),
+        ({"buffer": "32MB", "pfc": {"alpha": 0.01}}, True),
+        ({"buffer": "4MB", "credits": {}}, True),
+        ({"buffer": "32MB", "credits": {"bytes": "2MB"}}, False),
+    ],
+)
+def test_a_warning_says_where_packets_would_pause_others(switch: Mapping[str, object], pauses: bool) -> None:
+    network = roce_star(9, congestion_control="none", switch=switch)
+    flows = FlowList.of([*range(1, 9)], [0] * 8, [1_000_000] * 8, [0] * 8)
+    found = {
+        backend: astra_ns3.run(workload=flows, system=system_for(1), network=network, backend=backend).metadata
+        for backend in ("flow", "ns3")
+    }
+    assert bool(found["ns3"]["statistics"].get("pauses")) == pauses
+    said = [words for words in found["flow"]["warnings"] if "pauses or missing credits would slow other flows" in words]
+    assert len(said) == pauses
+    assert not [words for words in found["flow"]["warnings"] if "packets would be lost there" in words]
 
 
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:

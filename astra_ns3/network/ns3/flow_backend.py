@@ -20,14 +20,25 @@ from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
+from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
+from astra_ns3.transport.network_outline import PortOutline, SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
+from astra_ns3.units import counted
 
 QUEUE_GRAIN_BYTES = 2048.0
 """Where flows meet in queues, the least bytes that came in together before a change counts; fitted: docs/flow.md."""
 QUEUE_GRAIN_SHARE = 0.03
 """The same as a share of the queue."""
 
+# By whether a switch is lossless.
+_FULL = {
+    False: "more may wait than switches without pauses have room for, at {}: packets would be lost there, and flows "
+    "know nothing of that; times with packets may be far longer",
+    True: "more may wait than lossless switches let in, at {}: pauses or missing credits would slow other flows, too, "
+    "and flows know nothing of that; times of single messages may be far too short (finish times are less affected); "
+    "use --backend ns3",
+}
 _LOST = (
     "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "
     "converged; times with packets may be far longer"
@@ -47,6 +58,7 @@ class FlowBackend(SessionBackend):
     ) -> None:
         fails_ps = (each.time_ps for each in plan.changes if each.state.up is False)
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
+        self._lossless = {config.is_lossless for config in plan.graph.switch_configs}
         super().__init__(
             plan.graph,
             plan.config.observe,
@@ -57,15 +69,12 @@ class FlowBackend(SessionBackend):
         )
 
     def warnings(self) -> list[str]:
-        """Beside the usual ones, that flows know nothing of packets that would be lost."""
+        """Beside the usual ones, that flows know nothing of packets that would be lost, or of pauses."""
         full = int(self.statistics()["full_queues"])
-        bound = "1 port" if full == 1 else f"{full:,} ports"
-        bound = (
-            f"more may wait than switches without pauses have room for, at {bound}: packets would be lost there, and "
-        )
-        bound += "flows know nothing of that; times with packets may be far longer"
+        ports = counted(full, "port", "ports")
+        bounds = [words.format(ports) for lossless, words in _FULL.items() if lossless in self._lossless and full]
         loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
-        return [*super().warnings(), *([bound] if full else []), *([_LOST] if loses else [])]
+        return [*super().warnings(), *bounds, *([_LOST] if loses else [])]
 
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
@@ -80,7 +89,7 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
         "queues": meet_in_queues(plan),
-        "rooms": np.array([_room_bytes(config) for config in plan.graph.switch_configs], dtype=np.int64),
+        "rooms": np.array([_room_bytes(plan, switch) for switch in range(plan.graph.switches)], dtype=np.int64),
         "grain_bytes": QUEUE_GRAIN_BYTES,
         "grain_share": QUEUE_GRAIN_SHARE,
     }
@@ -89,10 +98,23 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
     description.transport("flow", values)
 
 
-def _room_bytes(config: SwitchConfig) -> int:
-    """Return what a switch has room for before it loses packets, 0 if pauses keep it from that."""
-    share = 1.0 if config.alpha is None else config.alpha / (1 + config.alpha)
-    return 0 if config.is_lossless else int(config.buffer_bytes * share)
+def _room_bytes(plan: NetworkPlan, switch: int) -> int:
+    """Return what a switch has room for before it loses packets or surely stops a neighbour.
+
+    With links by credit that is what all lanes hold. With PFC, an ingress port pauses at its alpha times what is free
+    of the shared part: with sum A of all alphas, one does before more than A / (1 + A) of that part is full.
+    """
+    config, graph = plan.graph.switch_configs[switch], plan.graph
+    links = [graph.links[port.link] for port in graph.ports[graph.hosts + switch]]
+    if config.credits is not None:
+        return len(links) * config.credits.lanes * config.credits.bytes_
+    if config.pfc is None:
+        return int(config.buffer_bytes * (1.0 if config.alpha is None else config.alpha / (1 + config.alpha)))
+    outline = SwitchOutline(config, tuple(PortOutline(link.rate_bps, link.delay_ps) for link in links))
+    kept_bytes = lossless_bytes(outline, largest_wire_bytes(plan.transports.values()))
+    alphas = sum(config.pfc.alpha_of(link.rate_bps) for link in links)
+    shared_bytes = int((config.buffer_bytes - kept_bytes) * alphas / (1 + alphas))
+    return shared_bytes + len(links) * config.pfc.reserve_bytes
 
 
 def _numbers(transport: Transport) -> dict[str, NativeValue]:

@@ -156,8 +156,8 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     A message shares its line with its NPU's other messages. If they are of the same collective, the line is busy with
     what the collective must send, and no other order would help. So a wait counts by the bytes that other collectives
     had under way meanwhile, as a share of what the NPU had; all of it, if the NPU had nothing else of this collective.
-    If the NPU had nothing else at all, it waited for another NPU of its host, or for its own acknowledgements: while no
-    other collective is under way anywhere, that is no wait for one.
+    If the NPU had nothing else at all, none counts: it waited for another NPU of its host, or for its own
+    acknowledgements.
     """
     if messages is None or not has_accounts(messages):
         return 0
@@ -166,10 +166,6 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     rows = [each.message for each in sent if each.whole and waits_ps[each.message]]
     order = np.argsort(messages["source"], kind="stable")
     sources = messages["source"][order]
-    numbers, of_message = np.unique(messages["collective"], return_inverse=True)
-    first_ps, last_ps = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), dtype=np.int64)
-    np.minimum.at(first_ps, of_message, messages["start_ps"])
-    np.maximum.at(last_ps, of_message, messages["end_ps"])
     total_ps = 0
     for row in rows:
         first, last = np.searchsorted(sources, (messages["source"][row], messages["source"][row] + 1))
@@ -180,11 +176,7 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
             & (same != row)
         ]
         sizes, is_other = messages["bytes"][same], messages["collective"][same] != messages["collective"][row]
-        others, whole = int(sizes[is_other].sum()), int(sizes.sum())
-        if not whole:
-            beside = (first_ps < messages["end_ps"][row]) & (last_ps > messages["start_ps"][row])
-            others = whole = int(beside.sum() > 1)
-        total_ps += int(waits_ps[row]) * others // max(whole, 1)
+        total_ps += int(waits_ps[row]) * int(sizes[is_other].sum()) // max(int(sizes.sum()), 1)
     return total_ps
 
 

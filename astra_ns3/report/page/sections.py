@@ -19,7 +19,7 @@ from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
+from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Records, is_of_flows
@@ -57,7 +57,11 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], metadata["report_npu"]
     statistics, timing = metadata["statistics"], metadata["timing"]
     restarts = (metadata.get("job") or {}).get("restarts")
-    tried = f"of all {restarts + 1} tries; computing, waiting and throughput are of the last" if restarts else ""
+    tried = (
+        f"of all {restarts + 1} tries; computing, waiting and throughput (without loading a checkpoint) are of the last"
+        if restarts
+        else ""
+    )
     more = tried if metadata["complete"] else f"incomplete {tried}".strip()
     found = [("finish", format_time(metadata["finish_ps"]), more)]
     found += [(name, "", words) for name, words in scale_rows(metadata)]
@@ -123,7 +127,7 @@ def network_changes(runs: Sequence[Shown]) -> Markup:
     """Return when which part of each run's network changed, such as links that failed; nothing if none did."""
     parts = []
     for shown in runs:
-        rows, left = event_rows(shown.run.events)
+        rows, left = event_rows(changes_of(shown.run))
         more = f" {left:,} more are in run.json." if left else ""
         note = tag("p", f"Times count from the scenario's begin.{more}", class_="note")
         parts += [tag("h3", shown.name) if len(runs) > 1 else Markup(), table(EVENT_HEAD, rows), note] if rows else []

@@ -109,7 +109,11 @@ KIND = Kind(
     "exposed",
     "computing against exposed communication, of all NPUs and of each",
     _in_file,
-    Section("Compute against exposed communication", "Each NPU's time: they add up to its finish.", _on_page),
+    Section(
+        "Compute against exposed communication",
+        "Each NPU's time: they add up to its finish; of a job that began again, to the last try's time.",
+        _on_page,
+    ),
     more=("layers",),
     compares=True,
     of_flows=False,

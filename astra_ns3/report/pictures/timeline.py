@@ -13,7 +13,7 @@ from astra_ns3.report.figures.curves import Real, covered, evenly, gathered, in_
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
-from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, end_of, ps_of, start_of, table_of
+from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, changes_of, end_of, ps_of, start_of, table_of
 from astra_ns3.report.scenario_text import event_spans
 from astra_ns3.report.tables import Numbers, Records
 
@@ -242,7 +242,7 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
 def _changes(records: Records, finish_ps: int) -> tuple[Numbers, Numbers]:
     """Return when parts of the network are changed while a job plays, on its own clock."""
     begin_ps = start_of(records.metadata)
-    spans = [span for event in records.events for span in event_spans(event, begin_ps + finish_ps)]
+    spans = [span for event in changes_of(records) for span in event_spans(event, begin_ps + finish_ps)]
     times = np.clip(np.array(spans, np.int64).reshape(-1, 2) - begin_ps, 0, finish_ps)
     times = times[times[:, 0] < times[:, 1]]
     return merged(times[:, 0], times[:, 1], 0)

@@ -12,7 +12,7 @@ from astra_ns3.report.figures.figure import Axis, Figure, Heat, Panel, Rule, Ser
 from astra_ns3.report.figures.style import time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
-from astra_ns3.report.ports import Level, chosen, levels, rates_bps
+from astra_ns3.report.ports import Level, chosen, levels, paces
 from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed
 from astra_ns3.report.tables import Records
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
@@ -89,11 +89,12 @@ def _sums(records: Records, table: Recorded, end_ps: int, most: int) -> tuple[Ma
 
 
 def _rates(records: Records, sums: Mapping[str, Real], ports: Sequence[str], bin_ps: int) -> tuple[Real, str]:
-    """Return percent of each port's rate, ``(ports, bins)``, or Gb/s where a rate isn't known; and which."""
+    """Return percent of each port's rate then, ``(ports, bins)``, or Gb/s where a rate isn't known; and which."""
     bps = 8 * np.array([sums[port] for port in ports]) * PS_PER_SECOND / bin_ps
-    rates = rates_bps(records)
+    rates = paces(records)
     if all(port in rates for port in ports):
-        return 100 * bps / np.array([[rates[port]] for port in ports]), "%"
+        edges_ps = np.arange(bps.shape[1] + 1) * bin_ps
+        return 100 * bps / np.array([rates[port].means_bps(edges_ps) for port in ports]), "%"
     return bps / 1e9, "Gb/s"
 
 

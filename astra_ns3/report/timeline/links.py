@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from astra_ns3.report.ports import levels, rates_bps
+import numpy as np
+
+from astra_ns3.report.ports import levels, paces
 from astra_ns3.report.records import SWITCH, end_of, needed, table_of
 from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
@@ -57,9 +59,9 @@ def write_links(records: Records, writer: TraceWriter, number: int) -> None:
 
 
 def _write_utilisation(records: Records, writer: TraceWriter, ports: Ports) -> None:
-    """Percent of the link's rate, or Gb/s where that isn't known; 0 in intervals without a row."""
+    """Percent of the link's rate then, or Gb/s where that isn't known; 0 in intervals without a row."""
     interval_ps = parse_time_ps(records.metadata["network"]["observe"]["utilisation_interval"])
-    rates = rates_bps(records)
+    rates = paces(records)
     until: dict[str, int] = {}
     for time_ps, port, wire_bytes in _rows(records, "utilisation", "wire_bytes"):
         name, unit = ("utilisation", "%") if port in rates else ("sent", "Gb/s")
@@ -68,7 +70,8 @@ def _write_utilisation(records: Records, writer: TraceWriter, ports: Ports) -> N
         if port in until and start_ps > until[port]:
             writer.count(counter, until[port], 0.0)
         bits_per_second = 8 * wire_bytes * PS_PER_SECOND / interval_ps
-        writer.count(counter, start_ps, bits_per_second * (100 / rates[port] if port in rates else 1e-9))
+        mean_bps = rates[port].means_bps(np.array([time_ps - interval_ps, time_ps]))[0] if port in rates else 0
+        writer.count(counter, start_ps, bits_per_second * (100 / mean_bps if mean_bps else 1e-9))
         until[port] = time_ps
     for port, end_ps in until.items():
         writer.count(ports.counter(port, "utilisation" if port in rates else "sent", ""), end_ps, 0.0)

@@ -24,7 +24,7 @@ class ReadModel(NamedTuple):
         sequence = self.workload.file.training.document()["sequence"]
         ours = {
             "training.sequence": f"training.sequence is {sequence}",
-            "parallel": "all degrees of parallel are 1",
+            "parallel": "parallel.data is auto and all other degrees are 1",
             "compute.device": "compute is an H100's",
         }
         left = [words for key, words in ours.items() if not any(_sets(given, key) for given in settings)]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.documents.pictures import bars, check_page, picture, words_of
 from support.fake_backend import FakeBackend
@@ -23,9 +24,10 @@ from support.small_run import NPUS, small_run, small_system
 
 import astra_ns3
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.result import Files
 from astra_ns3.report.pictures.kind import width_of
 from astra_ns3.report.pictures.kinds import IN_FILES
-from astra_ns3.report.ports import levels, rates_bps
+from astra_ns3.report.ports import levels, paces
 from astra_ns3.report.tables import names_of
 from astra_ns3.scenario.tenant import Tenant
 
@@ -208,7 +210,19 @@ def test_the_levels_of_a_network_are_found_from_its_ports(tmp_path: Path) -> Non
 
 def test_rates_of_ports_are_those_of_their_links(folder: Path) -> None:
     ports = [f"host{npu}" for npu in range(4)] + [f"switch0:{npu}" for npu in range(4)]
-    assert rates_bps(astra_ns3.Result.load(folder)) == dict.fromkeys(ports, 100 * GBPS)
+    found = paces(astra_ns3.Result.load(folder))
+    assert {port: pace.built_bps for port, pace in found.items()} == dict.fromkeys(ports, 100 * GBPS)
+
+
+def test_rates_that_events_give_count_from_a_jobs_start_and_the_last_to_begin_holds(folder: Path) -> None:
+    run = astra_ns3.Result.load(folder)
+    slow = {"event": 0, "name": "host 0 - switch 0", "link": 0, "start_ps": 1000, "end_ps": 1400, "rate_bps": 50 * GBPS}
+    slower = {**slow, "event": 1, "start_ps": 1100, "end_ps": 1200, "rate_bps": 10 * GBPS, "every_ps": 200, "times": 2}
+    document: Any = {**run.metadata, "job": {"start_ps": 1000}, "events": [slower, slow]}
+    pace = paces(astra_ns3.Result(document, Files(folder=folder), folder))["host0"]
+    edges = np.array([-100, 0, 100, 200, 300, 400, 600])
+    assert pace.means_bps(edges).tolist() == [rate * GBPS for rate in (100, 50, 10, 50, 10, 100)]
+    assert pace.means_bps(edges[[1, 3]]).tolist() == [30 * GBPS]
 
 
 def test_without_what_npus_did_the_timeline_has_collectives_and_says_so(tmp_path: Path, command: Any) -> None:

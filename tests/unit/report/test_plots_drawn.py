@@ -134,6 +134,19 @@ def test_the_heat_map_has_the_utilisation_of_each_port_and_time(folder: Path) ->
     assert (image.norm.vmin, image.norm.vmax) == (0, 100)
 
 
+def test_utilisation_is_the_share_of_the_rate_that_an_event_gives_the_link(copy: Path) -> None:
+    """The NIC's link has 300 Gb/s for the second half of the first interval, and 200 Gb/s from the next one on."""
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    faster = [(5 * US, 10 * US, 300 * 10**9), (10 * US, None, 200 * 10**9)]
+    document["events"] = [
+        {"event": number, "name": "host 0 - switch 0", "link": 0, "start_ps": start, "end_ps": end, "rate_bps": rate}
+        for number, (start, end, rate) in enumerate(faster)
+    ]
+    (copy / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    (image,) = picture(copy, "utilisation").axes[0].get_images()
+    assert np.asarray(image.get_array())[:, :2].tolist() == [[50.0, 25.0], [0.0, 20.0]]
+
+
 def test_a_run_of_many_intervals_is_drawn_in_fewer_columns_of_the_same_mean(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,7 @@ from astra_ns3.report.page import page
 from astra_ns3.report.page.configuration import configuration
 from astra_ns3.report.page.markup import Markup, data_script, tag
 from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAIL, report_page
-from astra_ns3.report.page.sections import MOST_ROWS, slowest_collectives, slowest_messages
+from astra_ns3.report.page.sections import MOST_ROWS, network_changes, slowest_collectives, slowest_messages
 from astra_ns3.report.pictures.kinds import KINDS
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.pictures.timeline import _drawable
@@ -206,6 +206,19 @@ def test_the_timeline_of_a_job_has_a_lane_for_changes_of_the_network_on_the_job_
     assert changed["base"] == pytest.approx([1000 / unit])
     assert changed["x"] == pytest.approx([(run.finish_ps - 1000) / unit])
     assert panel.layout["yaxis"]["ticktext"][-1] == "network"
+
+
+def test_a_job_is_told_no_change_of_an_npu_that_it_hasn_t(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", record=["timeline"])
+    slow = {"start_ps": 1000, "end_ps": None, "slower": 2}
+    events = [{**slow, "event": npu, "name": f"npu {npu}", "npu": npu} for npu in (1, 9)]
+    events.append({**slow, "event": 2, "name": "all NPUs", "start_ps": 2000})
+    document: Any = {**run.metadata, "job": {"start_ps": 0, "npus": [0, 1]}, "events": events}
+    job = astra_ns3.Result(document, Files(folder=run.folder), run.folder)
+    told = network_changes([Shown(job, "job", 0)])
+    assert ("npu 1" in told, "npu 9" in told, "all NPUs" in told) == (True, False, True)
+    document["events"] = events[1:2]
+    assert not [each for each in panels("timeline", job)[0].traces if each.get("name") == "changed"]
 
 
 def test_a_timeline_of_many_short_turns_shows_how_much_of_each_there_is() -> None:

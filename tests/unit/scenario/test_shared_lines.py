@@ -10,6 +10,7 @@ from support.small_run import small_system, small_workload
 
 from astra_ns3 import Tenant
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.scenario.tenant import After
@@ -28,7 +29,11 @@ CONTROLLED = leaf_spine("timely")
 
 
 def warned(
-    a: Sequence[int], b: Sequence[int], network: NetworkConfig = CONTROLLED, backend: str = "flow", **keys: Any
+    a: Sequence[int],
+    b: Sequence[int] | Placement,
+    network: NetworkConfig = CONTROLLED,
+    backend: str = "flow",
+    **keys: Any,
 ) -> list[str]:
     tenants = [
         Tenant("a", a, small_workload(), small_system()),
@@ -59,3 +64,9 @@ def test_jobs_are_not_told_where_flows_are_like_packets_or_where_one_follows_the
     assert not warned(a, b, leaf_spine("none"))  # where flows meet in queues
     assert not warned(a, b, after=After("a"))
     assert warned(a, b, after=After("a", 1)) == [WARNING]
+
+
+def test_jobs_that_arrive_are_told_without_names_as_nobody_knows_their_npus() -> None:
+    assert warned([0, 4], Placement.model_validate({"place": "packed", "count": 2}), arrives=True) == [
+        WARNING.replace("'a' and 'b'", "jobs that arrive")
+    ]

@@ -26,6 +26,7 @@ LLAMA: Config = {
     "torch_dtype": "bfloat16",
     "vocab_size": 128256,
 }
+DEGREES = "parallel.data is auto and all other degrees are 1"
 MISTRAL = {**LLAMA, "model_type": "mistral", "vocab_size": 32000, "sliding_window": 4096}
 QWEN2: Config = {
     "model_type": "qwen2",
@@ -390,10 +391,10 @@ def test_training_has_our_defaults_and_no_more_tokens_than_the_model_has_positio
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ((), "training.sequence is 4096, all degrees of parallel are 1, compute is an H100's; --set changes that"),
+        ((), f"training.sequence is 4096, {DEGREES}, compute is an H100's; --set changes that"),
         (("parallel.tensor",), "training.sequence is 4096, compute is an H100's; --set changes that"),
         (("training.micro_batch", "parallel"), "training.sequence is 4096, compute is an H100's; --set changes that"),
-        (("training.sequence", "compute.device.memory"), "all degrees of parallel are 1; --set changes that"),
+        (("training.sequence", "compute.device.memory"), f"{DEGREES}; --set changes that"),
         (("training", "parallel.tensor", "compute.device"), None),
     ],
 )
