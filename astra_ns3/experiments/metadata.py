@@ -77,7 +77,7 @@ def run_document(
         "complete": complete,
         "stopped": None if complete else stop_document(played.error),
         "finish_ps": max(records.finish_ps, played.reached_ps) if alone else outcome.lost_ps + records.finish_ps,
-        "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
+        "floor": None if played.floor is None else played.floor.document(records.finish_ps),
         **({} if description.tenant is None else {"job": _with_outcome(description.tenant, outcome)}),
         **_totals(records),
         **flow_document(records.flows),

@@ -370,7 +370,8 @@ class RunDocument(ForeseenDocument, total=False):
     finish_ps: int
     """When the last NPU or job was done; in a stopped run, the simulated time reached."""
     floor: FloorDocument | None
-    """The least time that the run can take. Null for a stopped run, a backend of your own, and a job of several."""
+    """The least time that the run or job can take, by its own bytes and computations; a job's floor names NPUs by the
+    network's numbers. Null for a stopped run or job, and a backend of your own."""
     job: TenantDocument
     """The job, in the folder of one of several."""
     jobs: Sequence[TenantDocument]

@@ -156,13 +156,6 @@ def _state(run: FoundRun) -> str | None:
     return kind if isinstance(kind, str) else "incomplete"
 
 
-def _of_floor(run: FoundRun) -> Json:
-    """Return how many times its floor a run took; of one of several jobs how many times the whole run took its floor,
-    since they share the lines."""
-    share = at(run.metadata, "floor.share")
-    return at(run.whole, "floor.share") if share is None else share
-
-
 COLUMNS: Mapping[str, Column] = {
     column.heading: column
     for column in (
@@ -177,7 +170,7 @@ COLUMNS: Mapping[str, Column] = {
         _key("passes", "passes"),
         Column("state", "state", _state),
         _key("finish", "finish_ps", "finish_ps"),
-        Column("of_floor", "of_floor", _of_floor),
+        Column("of_floor", "of_floor", lambda run: at(run.metadata, "floor.share")),
         _of_programs("compute", "compute_ps"),
         _of_programs("exposed", "exposed_ps"),
         _key("messages", "statistics.messages"),
