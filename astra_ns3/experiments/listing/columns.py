@@ -134,11 +134,6 @@ def _key(heading: str, key: str, name: str | None = None) -> Column:
     return Column(heading, name or heading, lambda run: at(run.metadata, key))
 
 
-def _of_programs(heading: str, key: str) -> Column:
-    """Return a column of what NPUs compute and wait for, which flows of a list don't."""
-    return Column(heading, key, lambda run: None if at(run.metadata, "flows") is not None else at(run.metadata, key))
-
-
 def _source(run: FoundRun) -> str | None:
     source = at(run.metadata, "workload.source")
     return PurePath(source).name if isinstance(source, str) else None
@@ -171,8 +166,8 @@ COLUMNS: Mapping[str, Column] = {
         Column("state", "state", _state),
         _key("finish", "finish_ps", "finish_ps"),
         Column("of_floor", "of_floor", lambda run: at(run.metadata, "floor.share")),
-        _of_programs("compute", "compute_ps"),
-        _of_programs("exposed", "exposed_ps"),
+        _key("compute", "compute_ps", "compute_ps"),
+        _key("exposed", "exposed_ps", "exposed_ps"),
         _key("messages", "statistics.messages"),
         _key("packets", "statistics.packets"),
         _key("events", "statistics.events"),
