@@ -49,6 +49,7 @@ _FLOPS_UNITS: Mapping[str, int] = {
 _BYTE_RATE_UNITS: Mapping[str, int] = {f"{unit}/s": factor for unit, factor in _BYTE_UNITS.items()}
 _FREQUENCY_UNITS: Mapping[str, int] = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 _NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?)\s*([^\s0-9.+]*)", re.ASCII)
+_BITS = re.compile(r"([kKMGT]i?|)(?:b|bit|bits)(/s|)")
 _BYTES_PER_SECOND = re.compile(r"([kKMGT]?)(?:B|byte|bytes)(?:/s|ps)?")
 
 
@@ -121,7 +122,7 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     number, unit = Fraction(match[1]), match[2]
     if unit:
         if unit not in units:
-            hint = _as_rate(number, unit) if units is _RATE_UNITS else ""
+            hint = _as_rate(number, unit) if units is _RATE_UNITS else _as_bytes(number, unit, units)
             raise wrong(f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}")
         number *= units[unit]
     elif bare is not None:
@@ -147,6 +148,18 @@ def _as_rate(number: Fraction, unit: str) -> str:
     return (
         f"; B is a byte and b a bit: did you mean '{float(8 * number):g}{prefix}bps' (8 bits a byte) "
         f"or '{float(number):g}{prefix}bps'?"
+    )
+
+
+def _as_bytes(number: Fraction, unit: str, units: Mapping[str, int]) -> str:
+    """For bytes that are written in bits: what they are in bytes, and what was perhaps meant."""
+    match = _BITS.fullmatch(unit)
+    in_bytes = "" if match is None else f"{match[1].replace('k', 'K')}B{match[2]}"
+    if in_bytes not in units:
+        return ""
+    return (
+        f"; B is a byte and b a bit: did you mean '{float(number / 8):g}{in_bytes}' (8 bits a byte) "
+        f"or '{float(number):g}{in_bytes}'?"
     )
 
 

@@ -78,7 +78,7 @@ def run_document(
         "complete": complete,
         "stopped": None if complete else stop_document(played.error),
         "finish_ps": max(records.finish_ps, played.reached_ps) if alone else outcome.lost_ps + records.finish_ps,
-        "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
+        "floor": None if played.floor is None else played.floor.document(records.finish_ps),
         **({} if description.tenant is None else {"job": _with_outcome(description.tenant, outcome)}),
         **_totals(records),
         **flow_document(records.flows),
@@ -165,14 +165,9 @@ def _tenant_document(
         "passes": None if part.passes == FOREVER else part.passes,
         "complete": records.complete,
         "finish_ps": outcome.lost_ps + records.finish_ps,
-        **(_times_of_npu(records) if records.flows is None else _flows_of_tenant(records.flows)),
+        **records.spent_by(records.npus[records.reported_npu]),
+        **({} if records.flows is None else _flows_of_tenant(records.flows)),
     }
-
-
-def _times_of_npu(records: RunRecords) -> TenantDocument:
-    """Return how long the reported NPU computed and waited."""
-    npu = records.npus[records.reported_npu]
-    return {"compute_ps": npu.compute_ps, "exposed_ps": npu.exposed_ps}
 
 
 def waits_document(tenants: Sequence[TenantDocument]) -> WaitsDocument | None:
@@ -250,8 +245,7 @@ def _totals(records: RunRecords) -> RunDocument:
     return {
         "npus": len(records.npus),
         "npus_done": sum(npu.done for npu in records.npus),
-        "compute_ps": npu.compute_ps,
-        "exposed_ps": npu.exposed_ps,
+        **records.spent_by(npu),
         "exposed_by_layer": _layers(records),
         "exposed_by_group": _groups(records.groups),
         **_of_roles(records),

@@ -59,6 +59,8 @@ class Played:
     """Simulated time that is known to have been reached, if that is more than the records know."""
     floor: Floor | None = None
     """The least time that lines and computations allow; None: not known, or the run was stopped."""
+    floors: Mapping[int, Floor | None] = field(default_factory=dict)
+    """The same for each tenant that has ended its programs, by its number, as if it were alone."""
     hook_result: Json = None
     """The value that the hook's end function returned, as plain data."""
     outcomes: tuple[Outcome, ...] = ()
@@ -203,7 +205,14 @@ def _left_by(
     spare = [inputs.tenancy.restart_ps is not None for inputs in tenants]
     needed = [outcome for outcome, is_spare in zip(outcomes, spare, strict=True) if outcome.ended_by or not is_spare]
     whole = complete and all(outcome.ended_by == PROGRAMS for outcome in needed)
-    floor = _floor(company, network, tenants, records) if whole else None
+    playing = [*zip(company.members, tenants, records, outcomes, strict=True)]
+    chains = [_chain(*each, each[1].tenancy.start_ps) for each in playing if each[-1].start_ps is not None]
+    floor = _floor(tenants[0], network, max(chains)) if whole else None
+    floors = {
+        number: _floor(tenants[0], each[0].network, _chain(*each, 0))
+        for number, each in enumerate(playing)
+        if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS
+    }
     finish_ps = finish_of(outcomes, records)
     shared = [*floor_warnings(floor, finish_ps), *network.warnings()]
     own = {
@@ -220,6 +229,7 @@ def _left_by(
         peak_bytes=watch.peak_bytes,
         error=error,
         floor=floor,
+        floors=floors,
         warnings=[*shared, *chain.from_iterable(own.values())],
         warnings_of={number: [*shared, *found] for number, found in own.items()},
     )
@@ -282,21 +292,14 @@ def _warnings(first: Inputs, inputs: Inputs, records: RunRecords, *, stopped: bo
         yield from slowdown_warnings(inputs.slowdown, records)
 
 
-def _floor(
-    company: Company, network: NetworkBackend, tenants: Sequence[Inputs], records: Sequence[RunRecords]
-) -> Floor | None:
+def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain) -> Floor | None:
     """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
     carried = network.carried()
-    chains = (
-        _chain(*each)
-        for each in zip(company.members, tenants, records, company.outcomes(), strict=True)
-        if each[-1].start_ps is not None
-    )
-    return None if carried is None else floor_of(tenants[0].plan, carried, max(chains))
+    return None if carried is None else floor_of(inputs.plan, carried, chain)
 
 
-def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome) -> Chain:
-    """The longest chain of a tenant, from the run's begin on."""
+def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome, start_ps: int) -> Chain:
+    """The longest chain of a tenant that starts at ``start_ps``."""
     chain, most = member.driver.chain, max(records.npus, key=lambda npu: npu.compute_ps)
     slowdown, tenancy = inputs.slowdown, inputs.tenancy
     if slowdown is None and most.compute_ps >= chain.time_ps:
@@ -304,10 +307,10 @@ def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome
     least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
     npus = tenancy.npus if outcome.npus is None else outcome.npus
     words = chain.words
-    if tenancy.start_ps:
+    if start_ps:
         words = f"the start of a job, and {words}" if least_ps else "the start of the job of NPU {}"
     # A wait for NPUs or for another job hangs on what others took, and is left out.
-    return Chain(tenancy.start_ps + least_ps, npus[chain.npu], words)
+    return Chain(start_ps + least_ps, npus[chain.npu], words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -8,7 +8,7 @@ from operator import methodcaller
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.records import PORT_COUNTERS, CollectiveRecord, NpuRecord, RunRecords
-from astra_ns3.network.run_document import TenantDocument, npus_of
+from astra_ns3.network.run_document import SpentDocument, TenantDocument, npus_of
 from astra_ns3.report.alignment import ranges
 from astra_ns3.units import PS_PER_NS
 
@@ -52,11 +52,11 @@ def _bandwidth(record: CollectiveRecord, numerator: int, denominator: int) -> Ce
     return decimal(size * numerator, duration_ps * denominator)
 
 
-NPU_COLUMNS: tuple[CellColumn[NpuRecord], ...] = (
-    ("npu", lambda npu: npu.npu),
-    ("finish_us", lambda npu: microseconds(npu.finish_ps) if npu.done else None),
-    ("compute_us", lambda npu: microseconds(npu.compute_ps)),
-    ("exposed_us", lambda npu: microseconds(npu.exposed_ps)),
+NPU_COLUMNS: tuple[CellColumn[tuple[NpuRecord, SpentDocument]], ...] = (
+    ("npu", lambda row: row[0].npu),
+    ("finish_us", lambda row: microseconds(row[0].finish_ps) if row[0].done else None),
+    ("compute_us", lambda row: _time(row[1].get("compute_ps"))),
+    ("exposed_us", lambda row: _time(row[1].get("exposed_ps"))),
 )
 COLLECTIVE_COLUMNS: tuple[CellColumn[CollectiveRecord], ...] = (
     ("collective", lambda record: record.index),
@@ -77,8 +77,8 @@ COLLECTIVE_COLUMNS: tuple[CellColumn[CollectiveRecord], ...] = (
 
 
 def npu_table(records: RunRecords) -> Table:
-    """Finish (empty if it has not), compute and exposed time of each NPU."""
-    return Table.of(NPUS, NPU_COLUMNS, records.npus)
+    """Finish (empty if it has not), compute and exposed time of each NPU (empty where it plays flows)."""
+    return Table.of(NPUS, NPU_COLUMNS, [(npu, records.spent_by(npu)) for npu in records.npus])
 
 
 def collective_table(records: RunRecords) -> Table:

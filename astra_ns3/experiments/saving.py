@@ -27,6 +27,7 @@ from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.store import RunFolder, tenant_folder
 from astra_ns3.experiments.tables import Table
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import replace
 from astra_ns3.network.parquet import ParquetTables, reason_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RoleTimes, RunRecords
@@ -228,7 +229,8 @@ def save_all(
         description, (_, part) = descriptions[number], request.parts[number]
         own = played.records[number], tries.outcome(tenants, played.outcomes)
         own_warnings = [*description.warnings, *played.warnings_of.get(number, ())]
-        result, failure = save(part, description, played, *own, watch, folders[number], own_warnings)
+        alone = replace(played, floor=played.floors.get(number))
+        result, failure = save(part, description, alone, *own, watch, folders[number], own_warnings)
         results[part.run_name] = result
         failures += [] if failure is None else [failure]
     document = scenario_document(request, descriptions, played, watch, warnings)

@@ -142,7 +142,7 @@ def _document(
         "seeds": len(seeds),
         "seeds_complete": len(complete),
         "finish": _spread([run["finish_ps"] for run in complete]),
-        "exposed": _spread([run["exposed_ps"] for run in complete]),
+        "exposed": _spread([run["exposed_ps"] for run in complete if run["exposed_ps"] is not None]),
         "runs": list(runs),
         "not_run": list(seeds[len(runs) :]),
         "workload": {"source": workload.get("source"), "loop": workload.get("loop")},

@@ -7,7 +7,7 @@ Times are integers in picoseconds since the start of the simulation, sizes integ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Protocol
 
 from astra_ns3.collectives.schedule import Schedule
@@ -191,8 +191,13 @@ class NetworkBackend(Protocol):
         """
         return None
 
-    def carried(self) -> CarriedBytes | None:
-        """Return what NPUs have sent each other in all that every member has launched; None if nobody counts it."""
+    def carried(
+        self, groups: Collection[int] | None = None, players: Collection[FlowPlayer] | None = None
+    ) -> CarriedBytes | None:
+        """Return what NPUs have sent each other in all that every member has launched; None if nobody counts it.
+
+        ``groups``, ``players``: what these have sent alone.
+        """
         return None
 
     def longest_queue(self) -> tuple[str, int] | None:

@@ -15,7 +15,7 @@ from astra_ns3.config.workload import PassKind
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.instance import BITS
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.run_document import FlowSizesDocument
+from astra_ns3.network.run_document import FlowSizesDocument, SpentDocument
 
 PORT_COUNTERS = (
     "sent_frames",
@@ -276,6 +276,10 @@ class RunRecords:
     reported_npu: int = 0
     roles: tuple[RoleTimes, ...] = ()
     flows: FlowTotals | None = None
+
+    def spent_by(self, npu: NpuRecord) -> SpentDocument:
+        """Return how long an NPU computed and waited; nothing of a list of flows, whose NPUs do neither."""
+        return {} if self.flows is not None else {"compute_ps": npu.compute_ps, "exposed_ps": npu.exposed_ps}
 
     @property
     def groups(self) -> Mapping[str, int]:

@@ -46,6 +46,13 @@ class FloorDocument(TypedDict):
     one that no network with these lines reaches."""
 
 
+class SpentDocument(TypedDict, total=False):
+    """The times that an NPU computed and waited; empty where it plays flows."""
+
+    compute_ps: int
+    exposed_ps: int
+
+
 class TenantDocument(TypedDict, total=False):
     """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
 
@@ -370,7 +377,8 @@ class RunDocument(ForeseenDocument, total=False):
     finish_ps: int
     """When the last NPU or job was done; in a stopped run, the simulated time reached."""
     floor: FloorDocument | None
-    """The least time that the run can take. Null for a stopped run, a backend of your own, and a job of several."""
+    """The least time that the run or job can take, by its own bytes and computations; a job's floor names NPUs by the
+    network's numbers. Null for a stopped run or job, and a backend of your own."""
     job: TenantDocument
     """The job, in the folder of one of several."""
     jobs: Sequence[TenantDocument]
@@ -394,9 +402,9 @@ class RunDocument(ForeseenDocument, total=False):
     npus_done: int
     """NPUs that came to their end."""
     compute_ps: int
-    """Computing of the reported NPU."""
+    """Computing of the reported NPU; left out for a list of flows."""
     exposed_ps: int
-    """Waiting of the reported NPU."""
+    """Waiting of the reported NPU; left out for a list of flows."""
     exposed_by_layer: Sequence[ExposedDocument]
     """That waiting by layer: the time after the last pass included, what a stopped run still waited for, and `steps of
     the training loop`, the ticks of `--compat`. Adds up to `exposed_ps` exactly."""

@@ -23,7 +23,7 @@ def exposed_times(metadata: RunDocument, by: Part) -> list[tuple[str, int]]:
         times[each[by]] = times.get(each[by], 0) + each["exposed_ps"]
     rows = sorted(((name, time_ps) for name, time_ps in times.items() if time_ps), key=lambda row: -row[1])
     shown = rows[: MOST_ROWS[by]]
-    rest_ps = metadata["exposed_ps"] - sum(time_ps for _, time_ps in shown)
+    rest_ps = metadata.get("exposed_ps", 0) - sum(time_ps for _, time_ps in shown)
     if times and rest_ps > 0:
         more = len(rows) - len(shown)
         shown.append((f"{more} {'other' if more == 1 else 'others'}" if more else f"of no {by}", rest_ps))
@@ -32,7 +32,7 @@ def exposed_times(metadata: RunDocument, by: Part) -> list[tuple[str, int]]:
 
 def exposed_rows(metadata: RunDocument, by: Part) -> list[tuple[str, str]]:
     """The same, in words."""
-    whole_ps = metadata["exposed_ps"]
+    whole_ps = metadata.get("exposed_ps", 0)
     return [
         (name, f"{format_time(time_ps)}  ({percent(time_ps, whole_ps)})")
         for name, time_ps in exposed_times(metadata, by)

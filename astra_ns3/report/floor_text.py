@@ -33,6 +33,8 @@ def allowed_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     what = f"the lines allow ({floor['where']})"
     if floor.get("kind") == "chain":
         what = f"any network allows ({floor['where']}: {format_time(floor['time_ps'])})"
+    if "job" in metadata:
+        what = f"{what[:-1]}; NPUs as the network numbers them)"
     waits = any("after" in job or "arrival_ps" in job for job in metadata.get("jobs", ()))
     left_out = ", without jobs' waits for each other" if waits else ""
     return [("speed", f"{percent:{'.0f' if percent >= 1 else '.1g'}}% of what {what}{left_out}")]

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
+AS_WRITTEN: Any = {  # matplotlib types no name that comes from a mapping
+    # A fixed salt: the same drawing gives the same file.
+    "svg.hashsalt": "astra-ns3",
+    "svg.fonttype": "none",
+    # Names come from users and files: a dollar is a dollar, and begins no formula.
+    "text.parse_math": False,
+}
+"""The settings of matplotlib for all that is drawn."""
 _DATED = {".svg": "Date", ".pdf": "CreationDate"}
 
 
@@ -30,8 +38,7 @@ def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_in
     with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    # A fixed salt and no date: the same drawing gives the same file.
-    with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):
+    with mpl.rc_context(AS_WRITTEN):
         figure = Figure(figsize=size)
         yield figure.add_subplot()
         figure.tight_layout()

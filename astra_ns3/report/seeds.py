@@ -13,7 +13,7 @@ from astra_ns3.units import format_time
 
 def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
     """The table, for people."""
-    first, last = document["seed"], document["seed"] + document["seeds"] - 1
+    first, last, exposed = document["seed"], document["seed"] + document["seeds"] - 1, document["exposed"]
     rows = [("run", str(document["run_name"]))]
     if document["npus"] is not None:  # else none had begun
         rows += [
@@ -26,7 +26,7 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
         *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),
         *_below_floor(document),
-        ("exposed communication", _spread_text(document["exposed"])),
+        *([("exposed communication", _spread_text(exposed))] if exposed or not document["seeds_complete"] else []),
         *([("held fixed", "nothing is drawn: all seeds gave the same")] if _all_alike(document) else []),
         ("wall time", clock(document["timing"]["wall_seconds"])),
     ]
@@ -51,7 +51,7 @@ def _below_floor(document: SeedsDocument) -> list[tuple[str, str]]:
 
 def _all_alike(document: SeedsDocument) -> bool:
     """Return whether several seeds came to their end, all of them at the same times to the picosecond."""
-    spreads = [document[name] for name in ("finish", "exposed")]
+    spreads = [document[name] for name in ("finish", "exposed") if document[name] is not None]
     return document["seeds_complete"] > 1 and all(each["minimum_ps"] == each["maximum_ps"] for each in spreads)
 
 

@@ -67,7 +67,6 @@ def run_text(metadata: RunDocument, folder: Path | None) -> str:
 
 def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
     finish_ps, timing, memory = metadata["finish_ps"], metadata["timing"], metadata["memory"]
-    npu, npu_ps = metadata["report_npu"], metadata["compute_ps"] + metadata["exposed_ps"]
     state = "" if metadata["complete"] else "  (incomplete)"
     rows = [
         ("run", f"{metadata['run_name']}{state}"),
@@ -82,6 +81,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
     if "flows" in metadata:
         rows += flow_rows(metadata["flows"])
     else:
+        npu, npu_ps = metadata["report_npu"], metadata["compute_ps"] + metadata["exposed_ps"]
         rows += [
             ("compute", npu_computing(metadata["compute_ps"], npu_ps, npu)),
             ("exposed communication", npu_time(metadata["exposed_ps"], npu_ps, npu)),

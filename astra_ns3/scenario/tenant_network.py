@@ -6,7 +6,7 @@ those of the run, and the tenant's time, which begins at its start, to simulated
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.frozen import replace
 from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener, PendingMessage
 from astra_ns3.network.channel import ChannelCosts
-from astra_ns3.network.floor.carried import Launch
+from astra_ns3.network.floor.carried import CarriedBytes, Launch
 from astra_ns3.network.flow_player import FlowPlayer, FlowPlayerSetup, Point
 from astra_ns3.network.instance import TenantBits
 
@@ -102,6 +102,7 @@ class TenantNetwork(NetworkBackend):
         self._stopped_ps: int | None = None
         self._deaf = False
         self._players: list[FlowPlayer] = []
+        self._registered_groups: set[int] = set()
         self.listener: NetworkListener | None = None
 
     def register_schedule(self, schedule: Schedule) -> int:
@@ -127,7 +128,8 @@ class TenantNetwork(NetworkBackend):
         return self._prioritised(self._network.register_channel(self._on_network(npus), channel))
 
     def _prioritised(self, group: int) -> int:
-        """Return a group of the network, whose messages travel in the tenant's priority."""
+        """Return a group of the network, whose messages are the tenant's and travel in its priority."""
+        self._registered_groups.add(group)
         if self._priority is not None:
             self._network.set_priority(group, self._priority)
         return group
@@ -191,6 +193,13 @@ class TenantNetwork(NetworkBackend):
     def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
         """Return the bytes of messages that some of the tenant's ranks, or all, have got."""
         return self._network.delivered_bytes(self._npus if npus is None else [self._npus[rank] for rank in npus])
+
+    def carried(
+        self, groups: Collection[int] | None = None, players: Collection[FlowPlayer] | None = None
+    ) -> CarriedBytes | None:
+        """Return what the network's NPUs have sent each other for this tenant."""
+        own = self._registered_groups if groups is None else groups
+        return self._network.carried(own, self._players if players is None else players)
 
     @property
     def bound_to(self) -> Sequence[int]:

@@ -195,12 +195,14 @@ class MeasureKind:
     read: Callable[[_Run], Measure]
     record: str = ""
     """The record (an option of a run) that it needs; empty: none."""
+    of_flows: bool = True
+    """Whether runs of lists of flows can have it."""
 
 
 MEASURES: Mapping[str, MeasureKind] = {
     "finish_us": MeasureKind("when the last NPU finished", "us", _number("finish_ps", PS_PER_US)),
-    "compute_us": MeasureKind("computing, of the reported NPU", "us", _number("compute_ps", PS_PER_US)),
-    "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _number("exposed_ps", PS_PER_US)),
+    "compute_us": MeasureKind("computing, of the reported NPU", "us", _number("compute_ps", PS_PER_US), of_flows=False),
+    "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _number("exposed_ps", PS_PER_US), of_flows=False),
     "floor_us": MeasureKind(
         "least time that lines or a chain of computations need", "us", _number("floor.time_ps", PS_PER_US)
     ),

@@ -14,6 +14,8 @@ from support.small_run import small_network, small_system, small_workload
 
 import astra_ns3
 from astra_ns3.cli.main import status_of
+from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
@@ -277,3 +279,29 @@ def test_the_floor_has_no_wait_for_another_job_whose_time_the_network_makes(star
     assert of_slow is not None
     assert of_fast is not None
     assert of_slow["chain_ps"] == of_fast["chain_ps"] < fast.finish_ps
+
+
+@pytest.mark.parametrize("backend", ["analytical", "flow", "ns3"])
+@pytest.mark.parametrize(
+    ("compute_ns", "kind", "least_ps", "where"),
+    [(10, "lines", 2 * 2 * 6_000 * 80, "NPU 4"), (100_000, "chain", 2 * 5 * 100_000_000, "what NPU 4 computes")],
+)
+def test_a_job_has_the_floor_of_its_own_bytes_and_computations_and_a_stopped_job_none(
+    compute_ns: int, kind: str, least_ps: int, where: str, backend: str
+) -> None:
+    """A ring of 4 sends 1.5 times 8,000 bytes from each NPU in a pass, 80 ps a byte; a list sends 1 MB."""
+    inputs = computing(backend, compute_ns)
+    own = Tenant("own", (4, 5, 6, 7), inputs.workload, inputs.system, passes=2, start_ps=1_000_000_000)
+    endless = Tenant("endless", (0, 1), inputs.workload, inputs.system, passes=FOREVER)
+    flows = Tenant("flows", (2, 3), FlowList.of([0], [1], [1_000_000], [0]), inputs.system)
+    tenants, network = [own, endless, flows], small_network(npus=8)
+    jobs = astra_ns3.run_scenario(network=network, tenants=tenants, backend=backend).tenants
+    floor = jobs["own"].metadata["floor"]
+    assert floor is not None
+    assert (floor["kind"], floor["time_ps"]) == (kind, least_ps)
+    assert where in floor["where"]
+    assert floor["share"] == pytest.approx(jobs["own"].finish_ps / least_ps, abs=1e-6)
+    assert jobs["endless"].metadata["floor"] is None
+    of_flows = jobs["flows"].metadata["floor"]
+    assert of_flows is not None
+    assert of_flows["time_ps"] == 1_000_000 * 80

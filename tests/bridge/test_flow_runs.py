@@ -19,7 +19,9 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.experiments.metadata import usual_options
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.seeds import execute_seeds
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
 from astra_ns3.report.comparison.compare import compare
@@ -27,7 +29,9 @@ from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.page.page import report_page
 from astra_ns3.report.pictures.kind import Choice
 from astra_ns3.report.pictures.kinds import IN_FILES, kind_of
+from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.timeline.timeline import left_out
+from astra_ns3.studies.measures import measures_of
 from astra_ns3.workload.files.flows.reading import read_flows
 
 ENDPOINT_PS = 10_000
@@ -357,3 +361,21 @@ def test_an_explanation_of_an_incast_blames_the_ports_where_messages_waited(back
     at_switch = int(accounts["switch_queue_ps"] + accounts["switch_paused_ps"])
     assert sum(ports.values()) == at_switch + int(accounts["nic_queue_ps"] + accounts["nic_paused_ps"])
     assert ports["switch0:3"] == at_switch > 10**8
+
+
+def test_flows_have_no_time_of_computing_or_waiting_in_any_table() -> None:
+    result = played(FlowList.of([0], [1], [1000], [0]), star())
+    assert not {"compute_ps", "exposed_ps"} & set(result.metadata)
+    assert {(row["compute_us"], row["exposed_us"]) for row in result.rows("npus.csv")} == {("", "")}
+    found = measures_of(result)
+    assert (found["compute_us"], found["exposed_us"]) == (None, None)
+    assert found["finish_us"] is not None
+    assert "exposed" not in explain(result).text()
+
+
+def test_seeds_of_flows_tell_of_no_waiting() -> None:
+    flows, system = FlowList.of([0], [1], [1000], [0]), small_system()
+    document = execute_seeds(RunRequest(workload=flows, system=system, network=star(), backend="flow"), 2).document
+    assert document["exposed"] is None
+    assert "exposed" not in seeds_text(document, None)
+    assert "all seeds gave the same" in seeds_text(document, None)

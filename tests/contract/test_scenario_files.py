@@ -306,6 +306,17 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 3
 
 
+def test_the_example_of_a_failing_link_loses_frames_and_time_as_its_page_says(tmp_path: Path) -> None:
+    example = ROOT / "inputs" / "scenarios" / "flaps.yaml"
+    whole = example.read_text(encoding="utf-8").replace("../", f"{ROOT}/inputs/").partition("recovery:")[0]
+    (tmp_path / "whole.yaml").write_text(whole, encoding="utf-8")
+    failing, plain = (astra_ns3.run_scenario(scenario=path) for path in (example, tmp_path / "whole.yaml"))
+    (lost,) = [words for words in failing.metadata["warnings"] if "frames were lost" in words]
+    times = [f"{result.finish_ps / 1000 / US:.2f} ms" for result in (failing, plain)]
+    page = (ROOT / "docs" / "how-to" / "what-happens-when-a-link-fails.md").read_text(encoding="utf-8")
+    assert f"{lost.partition(' ')[0]} frames were lost. The run takes {times[0]} instead of {times[1]}" in page
+
+
 STARTS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
 
 

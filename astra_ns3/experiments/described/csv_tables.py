@@ -132,8 +132,12 @@ CSV_TABLES: Mapping[str, CsvTable] = {
         (
             CsvColumn("npu", "", "its number"),
             CsvColumn("finish_us", "us", "when it was done; empty if it was not"),
-            CsvColumn("compute_us", "us", "computing"),
-            CsvColumn("exposed_us", "us", "waiting; adds up with `compute_us` to the finish exactly"),
+            CsvColumn("compute_us", "us", "computing; empty where it plays flows"),
+            CsvColumn(
+                "exposed_us",
+                "us",
+                "waiting; adds up with `compute_us` to the finish exactly; empty where it plays flows",
+            ),
         ),
     ),
     COLLECTIVES: CsvTable(

@@ -134,11 +134,6 @@ def _key(heading: str, key: str, name: str | None = None) -> Column:
     return Column(heading, name or heading, lambda run: at(run.metadata, key))
 
 
-def _of_programs(heading: str, key: str) -> Column:
-    """Return a column of what NPUs compute and wait for, which flows of a list don't."""
-    return Column(heading, key, lambda run: None if at(run.metadata, "flows") is not None else at(run.metadata, key))
-
-
 def _source(run: FoundRun) -> str | None:
     source = at(run.metadata, "workload.source")
     return PurePath(source).name if isinstance(source, str) else None
@@ -156,13 +151,6 @@ def _state(run: FoundRun) -> str | None:
     return kind if isinstance(kind, str) else "incomplete"
 
 
-def _of_floor(run: FoundRun) -> Json:
-    """Return how many times its floor a run took; of one of several jobs how many times the whole run took its floor,
-    since they share the lines."""
-    share = at(run.metadata, "floor.share")
-    return at(run.whole, "floor.share") if share is None else share
-
-
 COLUMNS: Mapping[str, Column] = {
     column.heading: column
     for column in (
@@ -177,9 +165,9 @@ COLUMNS: Mapping[str, Column] = {
         _key("passes", "passes"),
         Column("state", "state", _state),
         _key("finish", "finish_ps", "finish_ps"),
-        Column("of_floor", "of_floor", _of_floor),
-        _of_programs("compute", "compute_ps"),
-        _of_programs("exposed", "exposed_ps"),
+        Column("of_floor", "of_floor", lambda run: at(run.metadata, "floor.share")),
+        _key("compute", "compute_ps", "compute_ps"),
+        _key("exposed", "exposed_ps", "exposed_ps"),
         _key("messages", "statistics.messages"),
         _key("packets", "statistics.packets"),
         _key("events", "statistics.events"),

@@ -14,7 +14,7 @@ from astra_ns3.experiments.listing.points import PointNotes
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
-from astra_ns3.frozen import dataclass, field
+from astra_ns3.frozen import dataclass
 from astra_ns3.whole_file import RUN_FILE
 
 
@@ -22,13 +22,11 @@ from astra_ns3.whole_file import RUN_FILE
 class FoundRun:
     """The content of a run.json, and in which folder it stands, as seen from where the search began.
 
-    ``whole``: of one of several jobs, the content of the run.json of the whole run; empty if there is none. ``note``:
-    why a point is no run of its own; empty for all others.
+    ``note``: why a point is no run of its own; empty for all others.
     """
 
     folder: str
     metadata: Mapping[str, Json]
-    whole: Mapping[str, Json] = field(default_factory=dict)
     note: str = ""
 
 
@@ -67,8 +65,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
             damaged.append((name, getattr(error, "strerror", None) or str(error)))
             continue
         if document.get("format") == FORMAT:
-            whole = _whole(Path(folder).parent) if "job" in document else {}
-            runs.append(FoundRun(name, document, whole, note))
+            runs.append(FoundRun(name, document, note))
     return Found(tuple(runs), tuple(sorted(damaged)))
 
 
@@ -87,12 +84,3 @@ def _read(file: Path) -> Mapping[str, Json]:
     if metadata["format"] == FORMAT and metadata.get("format_version") != FORMAT_VERSION:
         raise ValueError(f"{RUN_FILE} has format_version {metadata.get('format_version')!r}, not {FORMAT_VERSION}")
     return metadata
-
-
-def _whole(folder: Path) -> Mapping[str, Json]:
-    """Return the content of the run.json of all jobs of a run; empty if it can't be read."""
-    try:
-        found = _read(whole_run(folder) / RUN_FILE)
-    except (InputError, OSError, ValueError):
-        return {}
-    return found if found.get("format") == SCENARIO_FORMAT else {}

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.reducers import ReducerPlayers
 from astra_ns3.network.door.session import Session, Statistics, close_session
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
-from astra_ns3.network.flow_player import FlowPlayerSetup
+from astra_ns3.network.flow_player import FlowPlayer, FlowPlayerSetup
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import LARGEST_INTEGER, format_time
@@ -185,9 +185,12 @@ class SessionBackend:
         self._launches.all_launched(rows)
         self._session.LaunchAll(np.array(rows, dtype=np.uint64).reshape(-1), len(rows))
 
-    def carried(self) -> CarriedBytes:
-        """Bytes that NPUs have sent each other, of all that every member has launched."""
-        return self._launches.carried().and_of([player.carried for player in self._players])
+    def carried(
+        self, groups: Collection[int] | None = None, players: Collection[FlowPlayer] | None = None
+    ) -> CarriedBytes:
+        """Bytes that NPUs have sent each other, of all that every member of ``groups`` and ``players`` has launched."""
+        asked = [player for player in self._players if players is None or player in players]
+        return self._launches.carried(groups).and_of([player.carried for player in asked])
 
     def flow_player(self, setup: FlowPlayerSetup) -> SessionFlowPlayer:
         """Open a player of flows."""

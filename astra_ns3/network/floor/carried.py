@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 
 import numpy as np
@@ -82,18 +82,21 @@ class Launches:
         for _, schedule, group, _, bytes in rows:
             self.launched(schedule, group, bytes)
 
-    def carried(self) -> CarriedBytes:
-        """Return all that was launched by all members of its group."""
+    def carried(self, groups: Collection[int] | None = None) -> CarriedBytes:
+        """Return all that was launched by all members of its group; ``groups``: by these alone."""
+        asked = self._groups if groups is None else groups
         parts: list[tuple[Numbers, Numbers, Numbers]] = []
         rows_of: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for (number, group, size_bytes), launches in self._counts.items():
-            rows_of[number].append((group, size_bytes, launches))
+            if group in asked:
+                rows_of[number].append((group, size_bytes, launches))
         for number, rows in rows_of.items():
             if self._schedules[number].messages:
                 parts += self._of_schedule(self._schedules[number], rows)
         sums_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for (number, group), size_bytes in self._sums.items():
-            sums_of[number].append((group, size_bytes))
+            if group in asked:
+                sums_of[number].append((group, size_bytes))
         parts += [self._of_messages(self._schedules[number], sums) for number, sums in sums_of.items()]
         none = np.zeros(0, dtype=np.int64)
         columns = [np.concatenate([none, *column]) for column in zip(*parts, strict=True)] if parts else [none] * 3

@@ -78,8 +78,8 @@ def explain(
     found = Explanation(
         subject,
         time_ps,
-        int(metadata["compute_ps"]),
-        int(metadata["exposed_ps"]),
+        int(metadata.get("compute_ps", 0)),
+        int(metadata.get("exposed_ps", 0)),
         segments,
         dict(kinds.most_common()),
         communications,

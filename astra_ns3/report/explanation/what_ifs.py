@@ -104,7 +104,7 @@ def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
     if floor is None:
         return 0
     known_ps = floor.get("chain_ps", floor["time_ps"] if floor.get("kind") == "chain" else 0)
-    return known_ps or metadata["compute_ps"]
+    return known_ps or metadata.get("compute_ps", 0)
 
 
 def what_ifs(

@@ -28,12 +28,13 @@ from astra_ns3.report.figures.figure import (
     Words,
 )
 from astra_ns3.report.figures.style import GREY
-from astra_ns3.report.saving_figure import SUFFIXES, save_figure
+from astra_ns3.report.saving_figure import AS_WRITTEN, SUFFIXES, save_figure
 from astra_ns3.units import format_bytes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure as Drawing
     from matplotlib.legend import Legend
     from matplotlib.table import Table
@@ -59,7 +60,8 @@ _TABLE_WIDTH = 0.98
 
 Base = float | npt.NDArray[np.float64]
 Style = dict[str, Any]  # by the names that matplotlib gives them
-SETTINGS: Any = {  # matplotlib types no name that comes from a mapping
+SETTINGS: Any = {
+    **AS_WRITTEN,
     "font.size": 7,
     "axes.titlesize": 7.5,
     "axes.labelsize": 7,
@@ -84,8 +86,6 @@ SETTINGS: Any = {  # matplotlib types no name that comes from a mapping
     "hatch.linewidth": 0.5,
     "figure.dpi": DOTS_PER_INCH,
     "savefig.dpi": DOTS_PER_INCH,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "astra-ns3",
     "pdf.fonttype": 42,
 }
 
@@ -248,7 +248,9 @@ def _heat(axes: Axes, series: Heat) -> None:
                         **({} if norm else limits))  # fmt: skip
     figure = axes.figure
     if series.edges is None:
-        figure.colorbar(image, ax=axes, label=series.of.title)
+        bar = figure.colorbar(image, ax=axes, label=series.of.title)
+        if series.of.log:
+            _log_ticks(bar.ax.yaxis, series.of)
         axes.spines[:].set_visible(False)
         return
     bar = figure.colorbar(image, ax=axes, location="top", fraction=0.05, aspect=40)
@@ -297,19 +299,24 @@ def _fit(drawing: Drawing, axes: Axes, table: Table) -> None:
         cell.set_width(widths[column] * shrunk)
 
 
+def _log_ticks(own: XAxis | YAxis, axis: Axis) -> None:
+    """Set the ticks of a logarithmic axis, which matplotlib would write as formulas."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = own.get_view_interval()
+    own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,)))
+    own.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(round(value)) if axis.sizes else f"{value:g}"))
+    own.set_minor_formatter(NullFormatter())
+
+
 def _scale(axes: Axes, which: str, axis: Axis) -> None:
     """Set the scale of an axis, its range, its ticks and its grid."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
 
     own = axes.xaxis if which == "x" else axes.yaxis
     if axis.log:
         axes.set(**{f"{which}scale": "log"})
-        low, high = own.get_view_interval()
-        own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,)))
-        own.set_major_formatter(
-            FuncFormatter(lambda value, _: format_bytes(round(value)) if axis.sizes else f"{value:g}")
-        )
-        own.set_minor_formatter(NullFormatter())
+        _log_ticks(own, axis)
     elif axis.low != axis.high:  # a run may take no time at all
         axes.set(**{f"{which}lim": (axis.low, axis.high)})
     if axis.whole:

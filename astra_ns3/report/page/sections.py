@@ -54,7 +54,6 @@ def _cell(value: str, more: str) -> Markup:
 def _numbers(run: Records) -> list[tuple[str, str, str]]:
     """Name, number, and what stands small beside it."""
     metadata = run.metadata
-    whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], metadata["report_npu"]
     statistics, timing = metadata["statistics"], metadata["timing"]
     restarts = (metadata.get("job") or {}).get("restarts")
     tried = (
@@ -68,6 +67,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     if is_of_flows(run):
         found += [("NPUs", f"{metadata['npus']:,}", ""), *flow_numbers(metadata["flows"])]
     else:
+        whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], metadata["report_npu"]
         computing = npu_computing(metadata["compute_ps"], whole_ps, npu)
         exposed = npu_time(metadata["exposed_ps"], whole_ps, npu)
         found += [

@@ -29,9 +29,8 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     """Return bars of means above, a bar per NPU below; with other runs beside it, a mean for each."""
     every = (records, *choice.beside)
     if choice.beside:
-        return Figure(
-            [_means([(name, *_mean(each)) for name, each in zip(names_of(every), every, strict=True)])], around=0.35
-        )
+        means = [(name, *_mean(each)) for name, each in zip(names_of(every), every, strict=True)]
+        return Figure([_means(means, "time, mean of NPUs")], around=0.35)
     npus = _npus(records)
     whose = f"mean of {name_of(records)}" if "job" in records.metadata else "mean of NPUs"
     bars: list[Spent] = [("NPU 0" if len(npus) == 1 else whose, *_mean(records))]
@@ -74,7 +73,7 @@ def _mean(records: Records) -> tuple[float, float]:
     return float(compute), float(exposed)
 
 
-def _means(bars: Sequence[Spent]) -> Panel:
+def _means(bars: Sequence[Spent], what: str = "time") -> Panel:
     factor, unit = time_unit(max(compute + exposed for _, compute, exposed in bars))
     spent = np.array([bar[1:] for bar in bars]) / factor
     whole = spent.sum(axis=1)
@@ -84,7 +83,7 @@ def _means(bars: Sequence[Spent]) -> Panel:
     for index, each in enumerate(whole):
         share = 100 * spent[index, 1] / each if each else 0.0
         series.append(Words(float(each), index, f" {share:.1f}% exposed", "left", letters=6))
-    x = Axis("time", unit, 0, 1.5 * float(whole.max() or 1.0), grid=True)
+    x = Axis(what, unit, 0, 1.5 * float(whole.max() or 1.0), grid=True)
     y = Axis(names=tails([bar[0] for bar in bars], 18), letters=6.5)
     return Panel(x, y, series, stacked=True, height=0.6 + 0.17 * len(bars))
 

@@ -1,4 +1,4 @@
-"""Whether the runs of a part record what its figures show: said before anything is played."""
+"""Whether the runs of a part have what its figures show: said before anything is played."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def _has_flows(request: RunRequest) -> bool:
 
 
 def check_records(figures: Mapping[str, FigureConfig], points: Iterable[tuple[str, RunRequest]], where: str) -> None:
-    """Raise InputError, which begins with ``where``, for a measure whose table a point, ``(name, run)``, leaves out."""
-    needed = {
-        record: (name, measure)
-        for name, figure in figures.items()
-        for measure in figure.y
-        if measure in MEASURES and (record := MEASURES[measure].record)
-    }
-    if not needed:
+    """Raise InputError, which begins with ``where``, for a measure that a point, ``(name, run)``, leaves out."""
+    shown = [(name, measure) for name, figure in figures.items() for measure in figure.y if measure in MEASURES]
+    needed = {record: each for each in shown if (record := MEASURES[each[1]].record)}
+    of_programs = next((each for each in shown if not MEASURES[each[1]].of_flows), None)
+    if not needed and of_programs is None:
         return
     for point, request in points:
+        if of_programs is not None and isinstance(request.workload, FlowList):
+            figure, measure = of_programs
+            raise wrong(f"figure '{figure}': point {point} plays a list of flows, which has no {measure}", where)
         for record, (figure, measure) in needed.items():
             if record not in request.record and not _has_flows(request):
                 raise wrong(

@@ -118,7 +118,10 @@ def _keyed_header(row: Row) -> Header:
     while column < len(row.words):
         key = row.words[column]
         if key not in keys:
-            raise row.error(f"found '{key}' after {loop}, expected {', '.join(keys)}{nearest(key, keys)}")
+            hint = (
+                f"; did you mean '{_GROUP} {key}'?" if key.isdecimal() and _GROUP not in values else nearest(key, keys)
+            )
+            raise row.error(f"found '{key}' after {loop}, expected {', '.join(keys)}{hint}")
         row.refuse(key in values, f"'{key}' is given twice")
         row.refuse(column + 1 == len(row.words), f"the number after '{key}' is missing")
         if key == _GROUP:

@@ -679,8 +679,8 @@ CSV_COLUMN = Recipe(
     lines={
         "astra_ns3/experiments/run_tables.py": (
             (
-                '    ("npu", lambda npu: npu.npu),\n',
-                '    ("npu", lambda npu: npu.npu),\n    ("twice_ps", lambda npu: 2 * npu.finish_ps),\n',
+                '    ("npu", lambda row: row[0].npu),\n',
+                '    ("npu", lambda row: row[0].npu),\n    ("twice_ps", lambda row: 2 * row[0].finish_ps),\n',
             ),
             (
                 '    ("chunks", lambda record: record.chunks),\n',

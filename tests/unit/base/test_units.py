@@ -124,6 +124,24 @@ def test_a_rate_in_bytes_is_answered_with_that_in_bits(text: str, bits: str, sam
     assert units.parse_rate(bits) == 8 * units.parse_rate(same)
 
 
+@pytest.mark.parametrize(
+    ("parse", "text", "bytes_", "same"),
+    [
+        (units.parse_bytes, "16Mb", "2MB", "16MB"),
+        (units.parse_bytes, "4 kbit", "0.5KB", "4KB"),
+        (units.parse_bytes, "8Gib", "1GiB", "8GiB"),
+        (units.parse_bytes, "8bits", "1B", "8B"),
+        (units.parse_byte_rate, "20Gb/s", "2.5GB/s", "20GB/s"),
+    ],
+)
+def test_a_size_in_bits_is_answered_with_that_in_bytes(
+    parse: Callable[[str], int], text: str, bytes_: str, same: str
+) -> None:
+    with pytest.raises(InputError, match=f"did you mean '{bytes_}' \\(8 bits a byte\\) or '{same}'"):
+        parse(text)
+    assert 8 * parse(bytes_) == parse(same)
+
+
 def test_a_wrong_unit_is_answered_with_the_allowed_ones_and_the_nearest() -> None:
     with pytest.raises(InputError, match=r"'100G' is not a rate: unit 'G' is not .*; did you mean '100Gbps'\?"):
         units.parse_rate("100G")

@@ -137,6 +137,11 @@ def test_a_transformers_group_and_checkpoints_are_read() -> None:
     ("header", "message"),
     [
         ("HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER needs 'model_parallel_NPU_group:', which is missing"),
+        (
+            "HYBRID_TRANSFORMER 4",
+            "found '4' after HYBRID_TRANSFORMER, expected model_parallel_NPU_group:; "
+            "did you mean 'model_parallel_NPU_group: 4'?",
+        ),
         (f"{TRANSFORMER} 5", "found '5' after HYBRID_TRANSFORMER, expected model_parallel_NPU_group:"),
         (
             TRANSFORMER.replace("group", "grupp"),

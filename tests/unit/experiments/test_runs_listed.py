@@ -111,25 +111,12 @@ def test_a_run_below_its_floor_is_marked_and_can_be_left_out(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.parametrize("root", [".", "two-jobs", "two-jobs/job-a"])
-def test_jobs_of_one_run_have_the_floor_of_the_whole_run(tmp_path: Path, root: str) -> None:
-    """As the run.json of the whole has it; that of a job has none, since its lines are shared."""
+def test_a_job_has_the_share_of_its_own_floor_and_not_that_of_the_whole_run(tmp_path: Path) -> None:
     whole = {"format": "astra-ns3 scenario", "format_version": 1, "finish_ps": 9, "floor": {"share": 1.25}}
     put(tmp_path / "two-jobs", whole)
-    for name in ("a", "b"):
-        put(tmp_path / "two-jobs" / f"job-{name}", run_json(name, 9, floor=None, job={"name": name}))
-    put(tmp_path / "two-jobs" / "alone", run_json("alone", 9, floor=None))
-    result = runs(str(tmp_path / root), "--columns", "name,of_floor", "--format", "csv")
-    rows = dict(csv.reader(io.StringIO(result.stdout)))
-    assert rows.pop("name") == "of_floor"
-    assert rows == {"a": "1.25", **({} if root.endswith("a") else {"b": "1.25", "alone": ""})}
-
-
-def test_a_job_whose_whole_run_cannot_be_read_is_listed_without_a_floor(tmp_path: Path) -> None:
-    put(tmp_path / "damaged", "{")
-    put(tmp_path / "damaged" / "job-a", run_json("a", 9, floor=None, job={"name": "a"}))
-    result = runs(str(tmp_path), "--columns", "name,of_floor")
-    assert result.stdout.splitlines()[1].split() == ["a", "-"]
+    for name, floor in (("a", {"share": 1.5}), ("stopped", None)):
+        put(tmp_path / "two-jobs" / f"job-{name}", run_json(name, 9, floor=floor, job={"name": name}))
+    assert cells(tmp_path, "--columns", "name,of_floor") == [["name", "of_floor"], ["a", "1.5"], ["stopped", ""]]
 
 
 def test_columns_are_short_names_or_any_key_and_numbers_bare_in_csv(results: Path) -> None:
@@ -265,7 +252,9 @@ def test_a_folder_without_runs_and_none_at_all(tmp_path: Path) -> None:
 
 def test_of_a_list_of_flows_no_exposed_time_is_told(tmp_path: Path) -> None:
     put(tmp_path / "loop", run_json("loop", 2_000_000))
-    put(tmp_path / "flows", run_json("flows", 2_000_000, flows={"flows": 3}))
+    of_flows = run_json("flows", 2_000_000, flows={"flows": 3})
+    del of_flows["exposed_ps"]
+    put(tmp_path / "flows", of_flows)
     rows = dict(cells(tmp_path, "--columns", "name,exposed")[1:])
     assert rows == {"loop": "1000000", "flows": ""}
 

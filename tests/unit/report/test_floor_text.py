@@ -35,6 +35,13 @@ def test_a_scenario_whose_jobs_wait_for_others_says_that_its_floor_has_no_waits(
     assert words.endswith("(leaf 3's uplinks), without jobs' waits for each other") == left_out
 
 
+def test_a_jobs_floor_says_whose_numbers_its_npus_have() -> None:
+    floor: Any = {"time_ps": 4_000_000, "where": "the lines out of NPU 3", "share": 1.25}
+    document: Any = {**_document(floor), "job": {"name": "a"}}
+    said = "80% of what the lines allow (the lines out of NPU 3; NPUs as the network numbers them)"
+    assert allowed_rows(document) == [("speed", said)]
+
+
 def test_no_row_without_a_floor_or_an_end() -> None:
     assert allowed_rows(_document(None)) == []
     floor: Any = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": None}

@@ -162,8 +162,9 @@ def test_a_job_of_a_scenario_is_named(tmp_path: Path) -> None:
         backend = FakeBackend(NPUS)
         astra_ns3.run_scenario(network=small["network"], tenants=jobs, backend=backend, output=tmp_path / name)
     first, second = (astra_ns3.ScenarioResult.load(tmp_path / name).tenants for name in ("dcqcn", "hpcc"))
-    labels = [text.get_text() for text in first["a"].plot.exposed(beside=[first["b"]]).axes[0].get_yticklabels()]
-    assert labels == ["a", "b"]
+    beside = first["a"].plot.exposed(beside=[first["b"]]).axes[0]
+    assert [text.get_text() for text in beside.get_yticklabels()] == ["a", "b"]
+    assert beside.get_xlabel().startswith("time, mean of NPUs (")
     assert names_of([first["a"], second["a"]]) == ["dcqcn/job-a", "hpcc/job-a"]
     alone = first["a"].plot.exposed()
     assert alone.get_suptitle() == "a (dcqcn/job-a): exposed"

@@ -23,8 +23,10 @@ from support.recorded_tables import (
 from support.small_run import small_network
 
 import astra_ns3
+from astra_ns3.network.plan import plan_network
 from astra_ns3.report.figures import curves, style, with_matplotlib
-from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
+from astra_ns3.report.figures.figure import Axis, Curve, Figure, Heat, Panel
+from astra_ns3.report.network.figure import draw_network
 from astra_ns3.report.pictures import accounts
 from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.pictures.shown import Shown
@@ -59,6 +61,25 @@ def test_an_axis_begins_where_it_is_said_to_whatever_the_values(folder: Path) ->
     panel = Panel(Axis("time"), axis, [Curve(x=[0, 1], y=[90, 100])])
     drawn = with_matplotlib.drawn(Figure([panel]), 3.5, "high up")
     assert drawn.axes[0].get_ylim()[0] == 0
+
+
+@pytest.mark.parametrize("name", ["$\\frac{a$", "$a$_b^c", "price $5 to $6", "\\alpha_{x}"])
+def test_names_of_users_are_drawn_as_they_are_written(name: str, tmp_path: Path) -> None:
+    x, y = Axis(name, names=[name]), Axis(name, names=[name])
+    curve = Curve(x=[0], y=[0], name=name)
+    drawn = with_matplotlib.drawn(Figure([Panel(x, y, [curve], name, note=name)], missing=name), 7, name)
+    with_matplotlib.write(drawn, tmp_path / "a.svg")
+    draw_network(plan_network(small_network()).graph, tmp_path / "b.svg", title=name)
+    for file, least in (("a.svg", 8), ("b.svg", 1)):
+        assert (tmp_path / file).read_text(encoding="utf-8").count(f">{name}<") >= least
+
+
+def test_a_logarithmic_bar_of_colours_has_plain_numbers(tmp_path: Path) -> None:
+    panel = Panel(Axis(), Axis(), [Heat([[1.0, 1000.0]], Axis("time", "us", log=True))])
+    with_matplotlib.write(with_matplotlib.drawn(Figure([panel]), 7, ""), tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "mathdefault" not in text
+    assert ">100<" in text
 
 
 @pytest.mark.parametrize("kind", NAMES)

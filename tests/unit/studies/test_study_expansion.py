@@ -10,12 +10,16 @@ from support.studies import BASE, INPUTS, expanded, study_of, written
 from support.transports import transport_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.columns import columns_of
 from astra_ns3.studies.expansion import Point, expand
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import StudyConfig, read_study
 from astra_ns3.studies.only import chosen_by
 
@@ -427,6 +431,14 @@ def test_a_preset_s_value_that_is_no_label_is_refused(value: Any) -> None:
     study["presets"] = {"laptop": {"parts": {"one": {"axes": {"size": [value]}}}}}
     with pytest.raises(InputError, match=r"axis 'size': '.*' is not one of one, two"):
         expanded(study)
+
+
+def test_a_figure_of_waiting_or_computing_is_refused_where_a_point_plays_a_list_of_flows() -> None:
+    flows = FlowList.of([0], [1], [1], [0])
+    for measure in ("exposed_us", "compute_us"):
+        figures = {"waits": FigureConfig.model_validate({"kind": "bars", "y": ["finish_us", measure]})}
+        with pytest.raises(InputError, match=f"figure 'waits': point p plays a list of flows, which has no {measure}"):
+            check_records(figures, [("p", RunRequest(workload=flows, system="", network=""))], "part one")
 
 
 def test_a_figure_of_a_table_that_is_not_recorded_is_refused() -> None:

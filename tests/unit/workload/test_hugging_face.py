@@ -366,6 +366,7 @@ def test_keys_that_change_nothing_are_passed_over_in_silence(tmp_path: Path, nam
             "gradient_checkpointing, capacity_factor: not read, and",
         ),
         ({"torch_dtype": "float32"}, "torch_dtype 'float32' is passed over"),
+        ({"torch_dtype": None, "dtype": "float32"}, "dtype 'float32' is passed over"),
         ({"capacity_factor": 0, "gradient_checkpointing": False, "unknown": None}, None),
     ],
 )

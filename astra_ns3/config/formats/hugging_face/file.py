@@ -79,12 +79,13 @@ def _imported(keys: Keys) -> Imported:
     shape = FAMILIES[family](keys)
     positions = keys.count("n_positions" if family == "gpt2" else "max_position_embeddings", USUAL_SEQUENCE)
     training: dict[str, Json] = {"sequence": min(USUAL_SEQUENCE, positions)}
-    datatype = keys.plain("torch_dtype", keys.plain("dtype"))
+    names = {key: keys.plain(key) for key in ("torch_dtype", "dtype")}
+    named, datatype = next(((key, value) for key, value in names.items() if value is not None), ("dtype", None))
     if datatype in _DATATYPES:
         training["datatype"] = datatype
     return Imported(
         {"kind": "transformer", "name": _name(keys, family), "model": shape, "training": training},
-        tuple(_left_out(keys, family, positions, datatype)),
+        tuple(_left_out(keys, family, positions, named, datatype)),
     )
 
 
@@ -95,13 +96,16 @@ def _name(keys: Keys, family: str) -> str:
     return Path(words).name or f"{family} of {Path(keys.source).absolute().parent.name or 'a config.json'}"
 
 
-def _left_out(keys: Keys, family: str, positions: int, datatype: Json) -> list[str]:
-    """Return a line for each setting that a model file has no key for, or that isn't known."""
+def _left_out(keys: Keys, family: str, positions: int, named: str, datatype: Json) -> list[str]:
+    """Return a line for each setting that a model file has no key for, or that isn't known.
+
+    ``named``: the key that the data type has.
+    """
     said = []
     if family in FOUR_NORMS:
         said.append("the norms behind attention and network are left out, less than 0.01% of the parameters")
     if datatype is not None and datatype not in _DATATYPES:
-        said.append(f"torch_dtype {shown(datatype)} is passed over: training.datatype says what products are in")
+        said.append(f"{named} {shown(datatype)} is passed over: training.datatype says what products are in")
     window = keys.plain("sliding_window")
     sliding = keys.plain("use_sliding_window", True)
     if isinstance(window, int) and sliding and window < positions:
