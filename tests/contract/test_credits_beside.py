@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.small_run import small_system
 
 import astra_ns3
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 
 INPUTS = Path(__file__).resolve().parents[2] / "inputs"
@@ -36,3 +38,24 @@ def test_what_credits_stand_against_is_refused_before_the_run(
     (tmp_path / "scenario.yaml").write_text(json.dumps(scenario), encoding="utf-8")
     with pytest.raises(InputError, match=words):
         astra_ns3.run_scenario(scenario=tmp_path / "scenario.yaml")
+
+
+def test_credit_comes_back_as_late_on_two_cores_as_on_one(tmp_path: Path) -> None:
+    """With a buffer of 3 frames and credit that comes back 5 us late, the credit decides the rate."""
+    flows = "".join(f"{npu},{(npu + 4) % 8},200000,0ns\n" for npu in range(8))
+    (tmp_path / "flows.csv").write_text(f"source,destination,bytes,start\n{flows}", encoding="utf-8")
+    ends = {}
+    for update, cores in (("0ns", 1), ("5us", 1), ("5us", 2)):
+        switch = {"buffer": "64MB", "credits": {"bytes": "13KB", "update": update}}
+        link = {"rate": "100Gbps", "delay": "500ns"}
+        network = parse_network(
+            {
+                "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "link": link}
+                | {"switch": switch},
+                "transport": {"kind": "roce", "payload": 4096, "congestion_control": "none"},
+            }
+        )
+        ends[update, cores] = astra_ns3.run(
+            workload=tmp_path / "flows.csv", system=small_system(), network=network, cores=cores
+        ).finish_ps
+    assert ends["5us", 2] == ends["5us", 1] > 2 * ends["0ns", 1]
