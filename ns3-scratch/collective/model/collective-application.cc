@@ -187,27 +187,21 @@ CollectiveApplication::Launch(uint64_t instance,
 void
 CollectiveApplication::Abandon(uint64_t begin, uint64_t end)
 {
-    std::erase_if(m_phases, [begin, end](const auto& entry) {
-        return begin <= entry.first && entry.first < end;
-    });
-}
-
-CollectiveApplication::Phase*
-CollectiveApplication::FindLaunched(uint64_t instance)
-{
-    const auto found = m_phases.find(instance);
-    return found == m_phases.end() || !found->second.schedule ? nullptr : &found->second;
+    // None is erased, for this may be called while one of them sends.
+    for (auto& [instance, phase] : m_phases)
+    {
+        if (begin <= instance && instance < end)
+        {
+            phase.abandoned = true;
+            phase.early.clear();
+        }
+    }
 }
 
 void
 CollectiveApplication::Start(uint64_t instance)
 {
-    Phase* launched = FindLaunched(instance);
-    if (!launched) // abandoned
-    {
-        return;
-    }
-    Phase& phase = *launched;
+    Phase& phase = m_phases.at(instance);
     phase.started = true;
     SendReady(instance, phase, phase.first);
     for (Lane& lane : phase.others)
@@ -223,6 +217,10 @@ CollectiveApplication::Receive(const CollectiveMessage& message)
     m_receivedBytes += message.bytes;
     m_receivedMessages++;
     Phase& phase = m_phases[message.instance];
+    if (phase.abandoned)
+    {
+        return;
+    }
     const Early arrived{message.row, message.startPs, FabricNowPs()};
     if (phase.schedule)
     {
@@ -333,7 +331,7 @@ CollectiveApplication::CountAwaited(uint64_t delivered) const
     Awaited least{MOST, MOST};
     for (const auto& [instance, phase] : m_phases)
     {
-        if (phase.schedule)
+        if (phase.schedule && !phase.abandoned)
         {
             const uint64_t messages = CountAwaited(phase);
             least.messages = std::min(least.messages, messages);
@@ -359,7 +357,7 @@ bool
 CollectiveApplication::EndsWithNext(uint64_t instance, uint32_t lane) const
 {
     const auto found = m_phases.find(instance);
-    if (found == m_phases.end() || !found->second.started)
+    if (found == m_phases.end() || !found->second.started || found->second.abandoned)
     {
         return false;
     }
@@ -379,12 +377,11 @@ CollectiveApplication::EndsWithNext(uint64_t instance, uint32_t lane) const
 void
 CollectiveApplication::Handled(uint64_t instance, uint32_t number)
 {
-    Phase* launched = FindLaunched(instance);
-    if (!launched) // abandoned
+    Phase& phase = m_phases.at(instance);
+    if (phase.abandoned)
     {
         return;
     }
-    Phase& phase = *launched;
     Lane& lane = phase.GetLane(number);
     lane.handled++;
     if (lane.handled == phase.schedule->GetExpected(phase.rank, number, lane.slot))
@@ -429,7 +426,7 @@ CollectiveApplication::SendReady(uint64_t instance, Phase& phase, Lane& lane)
     {
         return;
     }
-    while (lane.nextSend != lane.lastSend)
+    while (lane.nextSend != lane.lastSend && !phase.abandoned)
     {
         const CollectiveSchedule::Send& next = *lane.nextSend;
         const bool ready = next.waitSlot < lane.slot ||
@@ -483,7 +480,7 @@ CollectiveApplication::SendRow(uint64_t instance,
 void
 CollectiveApplication::FinishIfDone(uint64_t instance, Phase& phase)
 {
-    if (IsDone(phase))
+    if (!phase.abandoned && IsDone(phase))
     {
         m_phases.erase(instance);
         m_listener->PhaseDone(m_npu, instance);
@@ -502,7 +499,7 @@ CollectiveApplication::GetPending(uint64_t instance) const
 {
     std::vector<Pending> pending;
     const auto found = m_phases.find(instance);
-    if (found == m_phases.end() || !found->second.schedule)
+    if (found == m_phases.end() || !found->second.schedule || found->second.abandoned)
     {
         return pending;
     }

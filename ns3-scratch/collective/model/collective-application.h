@@ -130,8 +130,8 @@ class CollectiveApplication : public Application
                 uint64_t bytes);
     /// \param message a message for this NPU that has arrived whole
     void Receive(const CollectiveMessage& message);
-    /// Send nothing more in phases, and be done with them untold. Messages that the transport has
-    /// still arrive. \param begin number of the first instance \param end behind the last
+    /// Send and handle nothing more in phases, and don't tell of their ends; what the transport has
+    /// still arrives. \param begin number of the first instance \param end behind the last
     void Abandon(uint64_t begin, uint64_t end);
 
     /// A message this NPU still has to send or to receive.
@@ -208,6 +208,7 @@ class CollectiveApplication : public Application
         uint64_t leastBytes{0};                             //!< no message is smaller
         uint32_t rank{0};                                   //!< this NPU's rank in the group
         bool started{false};                                //!< the first endpoint delay has passed
+        bool abandoned{false};                              //!< nothing more is sent or handled
         Lane first;                                         //!< the first lane
         std::vector<Lane> others;                           //!< the others
         std::vector<Early> early;                           //!< rows that arrived before their turn
@@ -224,8 +225,6 @@ class CollectiveApplication : public Application
         }
     };
 
-    /// \return a phase that was launched here; none if it was abandoned
-    Phase* FindLaunched(uint64_t instance);
     /// The first endpoint delay of a phase has passed.
     void Start(uint64_t instance);
     /// Begin to handle a row whose turn has come.
