@@ -211,7 +211,8 @@ def _left_by(
     floors = {
         number: _floor(tenants[0], each[0].network, _chain(*each, 0))
         for number, each in enumerate(playing)
-        if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS
+        # A later try plays a part of the passes, and may have loaded what others had computed.
+        if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS and not spare[number]
     }
     finish_ps = finish_of(outcomes, records)
     shared = [*floor_warnings(floor, finish_ps), *network.warnings()]
