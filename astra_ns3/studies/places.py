@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 _UP = "../"
 _UPWARDS = re.compile(rf"({re.escape(_UP)})+")
@@ -32,3 +33,12 @@ def from_the_study(text: str, places: Places) -> str:
     for begin, seen in places:
         text = re.sub(rf"(?<![\w./-]){re.escape(begin)}", seen, text)
     return text
+
+
+def document_from_the_study(document: Any, places: Places) -> Any:  # as JSON is read
+    """Return a document with all paths in its texts, and in its keys, as seen from the study's folder."""
+    if isinstance(document, dict):
+        return {from_the_study(key, places): document_from_the_study(each, places) for key, each in document.items()}
+    if isinstance(document, list):
+        return [document_from_the_study(each, places) for each in document]
+    return from_the_study(document, places) if isinstance(document, str) else document
