@@ -49,7 +49,7 @@ class Times(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a job.
+    """The course of a job until its end, or until now.
 
     ``start_ps``: when it started; None: it didn't. ``ended_by``: the cause of its end; None: it goes on, or never
     started. ``passes``: how many were done; None: not counted. ``npus``: the NPU of each rank of a job that has

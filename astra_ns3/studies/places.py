@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 _UP = "../"
 _UPWARDS = re.compile(rf"({re.escape(_UP)})+")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 Places = tuple[tuple[str, str], ...]
 """How paths begin, as they were read, and as seen from the study's folder; the longest first."""
 
@@ -35,10 +36,6 @@ def from_the_study(text: str, places: Places) -> str:
     return text
 
 
-def document_from_the_study(document: Any, places: Places) -> Any:  # as JSON is read
-    """Return a document with all paths in its texts, and in its keys, as seen from the study's folder."""
-    if isinstance(document, dict):
-        return {from_the_study(key, places): document_from_the_study(each, places) for key, each in document.items()}
-    if isinstance(document, list):
-        return [document_from_the_study(each, places) for each in document]
-    return from_the_study(document, places) if isinstance(document, str) else document
+def json_from_the_study(text: str, places: Places) -> str:
+    """Return JSON with all paths in its strings as seen from the study's folder."""
+    return _STRING.sub(lambda found: json.dumps(from_the_study(json.loads(found[0]), places)), text)

@@ -65,7 +65,8 @@ def _content_digest(workload: FlowList | FlowStream | GraphWorkload) -> str:
     """
     said: object = workload
     if type(workload) in _OWN:
-        said = {each.name: getattr(workload, each.name) for each in fields(workload) if each.name not in _OF_PLACE}  # type: ignore[arg-type]  # all of ours are dataclasses
+        attributes = vars(workload).items()
+        said = {name: each for name, each in attributes if name not in _OF_PLACE and not name.startswith("_")}
     found = hashlib.sha256(pickle.dumps(said))
     if isinstance(workload, GraphWorkload):
         for path in dict.fromkeys(workload.file_of(npu) for npu in range(workload.npus)):
