@@ -171,7 +171,7 @@ class NetworkBackend(Protocol):
     def abandon(self, instances: range) -> None:
         """Send nothing more in these phases, and don't tell of their ends; messages under way still arrive.
 
-        A backend that doesn't heed it plays phases to their ends after their job's.
+        A backend that ignores this goes on sending until the phase's end, although the job has ended.
         """
         return None  # noqa: RET501, what has an empty body is abstract
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
@@ -53,11 +54,17 @@ class Pace:
 
     def means_bps(self, edges_ps: Numbers) -> Real:
         """Return the mean rate from each of some ascending times to the next."""
-        until = np.concatenate([[0.0], np.cumsum(np.diff(self.times_ps) * self.more_bps[:-1].astype(float))])
+        if len(self.times_ps) == 1:
+            return np.full(len(edges_ps) - 1, float(self.built_bps))
         step = np.searchsorted(self.times_ps, edges_ps, "right") - 1
-        more = until[step] + (edges_ps - self.times_ps[step]) * self.more_bps[step].astype(float)
+        more = self._until[step] + (edges_ps - self.times_ps[step]) * self.more_bps[step].astype(float)
         means: Real = self.built_bps + np.diff(more) / np.diff(edges_ps)
         return means
+
+    @cached_property
+    def _until(self) -> Real:
+        """The bits that the line could send more by each of ``times_ps``, times the picoseconds of a second."""
+        return np.concatenate([[0.0], np.cumsum(np.diff(self.times_ps) * self.more_bps[:-1].astype(float))])
 
 
 def paces(records: Records) -> dict[str, Pace]:

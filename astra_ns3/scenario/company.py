@@ -35,10 +35,11 @@ class Member:
     counts: bool = False
 
     def passes_done(self, outcome: Outcome) -> int | None:
-        """Return how many passes have been done; None: nobody has counted."""
+        """Return how many passes have been done, 0 of a job that never started; None: nobody has counted."""
         if outcome.ended_by == PROGRAMS:
             return self.passes
-        return outcome.passes if self.counts or self.passes == 1 else None
+        known = self.counts or self.passes == 1 or outcome.start_ps is None
+        return outcome.passes if known else None
 
 
 def _checkpointed(driver: Driver) -> int:

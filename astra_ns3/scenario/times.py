@@ -49,12 +49,12 @@ class Times(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done
-    (None: not counted).
+    """The course of a job until its end, or until now.
 
-    ``npus``: the NPU of each rank of a job that has arrived, none before it starts; None: the job had its NPUs before.
-    ``resumed``: how many passes it took from a checkpoint. ``restarts``: how often it began again (None: it may not),
-    the last time ``lost_ps`` after its start.
+    ``start_ps``: when it started; None: it didn't. ``ended_by``: the cause of its end; None: it goes on, or never
+    started. ``passes``: how many were done; None: not counted. ``npus``: the NPU of each rank of a job that has
+    arrived, none before it starts; None: the job had its NPUs before. ``resumed``: how many passes it took from a
+    checkpoint. ``restarts``: how often it began again, the last time ``lost_ps`` after its start; None: it may not.
     """
 
     start_ps: int | None = 0
@@ -75,10 +75,10 @@ class Tries(NamedTuple):
     def outcome(self, tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> Outcome:
         """Return the outcome of all tries together."""
         tenant, last, start_ps = tenants[self.last], outcomes[self.last], outcomes[self.first].start_ps
-        if tenant is None or tenant.restart is None or start_ps is None or last.start_ps is None:
+        if tenant is None or tenant.restart is None:
             return last
-        restarts, lost_ps = self.last - self.first, last.start_ps - start_ps
-        return last._replace(start_ps=start_ps, restarts=restarts, lost_ps=lost_ps)
+        lost_ps = 0 if start_ps is None or last.start_ps is None else last.start_ps - start_ps
+        return last._replace(start_ps=start_ps, restarts=self.last - self.first, lost_ps=lost_ps)
 
 
 def tries_of(tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> list[Tries]:

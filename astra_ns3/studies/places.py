@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
 _UP = "../"
 _UPWARDS = re.compile(rf"({re.escape(_UP)})+")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 Places = tuple[tuple[str, str], ...]
 """How paths begin, as they were read, and as seen from the study's folder; the longest first."""
 
@@ -32,3 +34,8 @@ def from_the_study(text: str, places: Places) -> str:
     for begin, seen in places:
         text = re.sub(rf"(?<![\w./-]){re.escape(begin)}", seen, text)
     return text
+
+
+def json_from_the_study(text: str, places: Places) -> str:
+    """Return JSON with all paths in its strings as seen from the study's folder."""
+    return _STRING.sub(lambda found: json.dumps(from_the_study(json.loads(found[0]), places)), text)

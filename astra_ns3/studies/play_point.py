@@ -25,7 +25,7 @@ from astra_ns3.experiments.servers.warm_server import ServedChild, WarmServer
 from astra_ns3.network.run_document import StopDocument
 from astra_ns3.studies.journal import BEGUN, ENDED, MEASURED
 from astra_ns3.studies.measures import measures_digest, measures_of
-from astra_ns3.studies.places import from_the_study
+from astra_ns3.studies.places import from_the_study, json_from_the_study
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, Unplayed
 from astra_ns3.whole_file import RUN_FILE
@@ -63,8 +63,8 @@ def play_point(task: PointTask, pool: ServerPool) -> PointOutcome:
 def _seen_from_the_study(task: PointTask, store: Store, outcome: PointOutcome) -> PointOutcome:
     """Have the point's run.json, and its jobs', say paths as seen from the study's folder; return the outcome so."""
     for file in store.point_folder(task.address).glob(f"**/{RUN_FILE}"):
-        text = json.dumps(json.loads(file.read_text(encoding="utf-8")), ensure_ascii=False)
-        file.write_text(as_text(resealed(json.loads(from_the_study(text, task.places)))), encoding="utf-8")
+        text = json_from_the_study(file.read_text(encoding="utf-8"), task.places)
+        store.put(file, as_text(resealed(json.loads(text))))
     error = outcome.error
     if error is not None:
         error = {**error, "message": from_the_study(error["message"], task.places)}

@@ -70,11 +70,15 @@ class Store:
         """Put ``point.json`` in its place: from then on the point is finished. Raises OSError."""
         folder = self.point_folder(outcome.address)
         folder.mkdir(parents=True, exist_ok=True)
-        beside = folder / f".{POINT_FILE}.{os.getpid()}"
-        beside.write_text(
-            json.dumps(asdict(outcome), indent=2, default=lambda number: number.item()) + "\n", encoding="utf-8"
-        )
-        beside.replace(folder / POINT_FILE)
+        document = json.dumps(asdict(outcome), indent=2, default=lambda number: number.item())
+        self.put(folder / POINT_FILE, f"{document}\n")
+
+    @staticmethod
+    def put(file: Path, text: str) -> None:
+        """Put a text in the place of a file, which a kill leaves as it was, or whole. Raises OSError."""
+        beside = file.with_name(f".{file.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(file)
 
     def clear(self, address: str) -> None:
         """Remove what there is of a point, attempts that were killed included; its lock is held."""

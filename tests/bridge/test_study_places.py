@@ -13,7 +13,7 @@ from support.studies import INPUTS
 
 import astra_ns3
 from astra_ns3.experiments.metadata import VARYING_KEYS
-from astra_ns3.studies.places import from_the_study, places_of
+from astra_ns3.studies.places import from_the_study, json_from_the_study, places_of
 from astra_ns3.whole_file import POINT_FILE, RUN_FILE
 
 GRAPH = "3 1 2\n2\n0 2 100Gbps 0.0005ms 0\n1 2 100Gbps 0.0005ms 0\n"
@@ -82,3 +82,6 @@ def test_paths_are_told_from_the_folder_on_within_words_too(tmp_path: Path, monk
     told = [f"{tmp_path}/all/mine/a.yaml:3: wrong", "in all/net.yaml", "all/mine/b", "small/mine/c", "/else/all/d"]
     expected = ["a.yaml:3: wrong", "in ../net.yaml", "b", "small/mine/c", "/else/all/d"]
     assert [from_the_study(text, places) for text in told] == expected
+    document = {told[0]: [f'one "\n{told[0]}', "\\", 1, None]}
+    shown = json.loads(json_from_the_study(json.dumps(document), places))
+    assert shown == {expected[0]: [f'one "\n{expected[0]}', "\\", 1, None]}

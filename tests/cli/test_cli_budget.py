@@ -82,6 +82,14 @@ def test_a_budget_has_tables_a_picture_and_a_network_that_runs(folder: Path) -> 
     assert "best performance" in again.stdout
 
 
+def test_a_budget_for_a_list_of_flows_computes_nothing(folder: Path) -> None:
+    pytest.importorskip("scipy")
+    (folder / "flows.csv").write_text("source,destination,bytes\n0,1,4194304\n0,2,4194304\n", encoding="utf-8")
+    done = budget(folder, "-w", "flows.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["performance_per_cost"] == "undetermined"
+
+
 @pytest.mark.parametrize(
     ("prices", "words", "said"),
     [

@@ -27,6 +27,7 @@ from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
+from astra_ns3.workload.files.chakra.trace import ChakraTrace
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -52,13 +53,20 @@ def document_of(config: AnyConfig) -> JsonObject:
     return config.document()
 
 
-# What a list of flows or graphs have of the place that their files lie in.
+# Our own workloads' fields that say where their files lie.
 _OF_PLACE = ("source", "files", "warnings", "missing_callers")
+_OWN = (FlowList, FlowStream, ChakraTrace)
 
 
 def _content_digest(workload: FlowList | FlowStream | GraphWorkload) -> str:
-    """Digest of all that is in a list of flows, or in the files of graphs and what was read beside them."""
-    said = {name: each for name, each in vars(workload).items() if name not in _OF_PLACE and not name.startswith("_")}
+    """Digest of all that is in a list of flows, or in the files of graphs and what was read beside them.
+
+    A workload of another class than ours counts whole: nobody knows what of it says where it lies.
+    """
+    said: object = workload
+    if type(workload) in _OWN:
+        attributes = vars(workload).items()
+        said = {name: each for name, each in attributes if name not in _OF_PLACE and not name.startswith("_")}
     found = hashlib.sha256(pickle.dumps(said))
     if isinstance(workload, GraphWorkload):
         for path in dict.fromkeys(workload.file_of(npu) for npu in range(workload.npus)):

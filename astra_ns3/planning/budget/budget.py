@@ -239,5 +239,5 @@ class Runs:
         self.seconds += time.perf_counter() - begun
         if outcome.error is not None:
             raise outcome.error
-        self.computes |= outcome.result.metadata["compute_ps"] > 0
+        self.computes |= outcome.result.metadata.get("compute_ps", 0) > 0
         return outcome.result.finish_ps

@@ -135,7 +135,7 @@ class UnrolledLoop:
             f"wait in one queue, in the loop they don't{advice}",
         )
 
-    @property
+    @cached_property
     def groups(self) -> Mapping[str, tuple[int, ...]]:
         """Members of every communicator that collectives name, numbered from 1."""
         return {str(number): ranks for ranks, number in self._numbers.items()}

@@ -271,9 +271,10 @@ def _most(found: Counter[str]) -> list[tuple[str, int]]:
 def _distinct(
     messages: Columns, excess: npt.NDArray[np.int64], parts: Sequence[str], patterns: Mapping[int, int], top: int
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Yield the rows that lost most, each with all rows alike but for who sends to whom, and when.
+    """Yield the rows that lost most, each with all rows that are like it but for who sends to whom, and when.
 
-    At most ``top``, where those of collectives with one of ``patterns`` and of one size count as one, and have as many.
+    Rows make up one line if they are alike, or if their collectives have the same of ``patterns`` and their messages
+    the same size. At most ``top`` lines are begun, and each has at most ``top`` rows.
     """
     count = min(top * _MOST_ALIKE, len(excess))
     rows = np.argpartition(-excess, count - 1)[:count]

@@ -15,7 +15,7 @@ from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.experiments.play import play as play_all
 from astra_ns3.frozen import replace
-from astra_ns3.scenario.tenant import After
+from astra_ns3.scenario.tenant import After, Restart
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 NPUS = 16
@@ -90,6 +90,14 @@ def test_an_end_before_the_start_that_another_job_decides_leaves_a_job_out() -> 
     assert course(result, "b") == (None, 0, "time", 0, True)
     assert course(result, "c")[0] == 5
     assert [row["start_us"] for row in result.rows("jobs.csv")][1] == ""
+
+
+def test_a_job_that_never_starts_has_done_no_pass_and_has_not_begun_again() -> None:
+    b = job("b", 4, after=After("a"), end_ps=5, passes=2, restart=Restart(after_ps=5, at_most=2))
+    result = play(job("a", 0, passes=3), b)
+    found: Any = result.metadata["jobs"][1]
+    names = ("start_ps", "passes_done", "restarts", "resumed_passes", "lost_ps")
+    assert [found[name] for name in names] == [None, 0, 0, 0, 0]
 
 
 def test_a_job_that_waits_for_passes_which_another_never_does_is_told_and_noise_ends() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.studies import INPUTS, study_of, written
 
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.changes.documents import document_of
 from astra_ns3.studies import address
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.file import read_study
@@ -268,6 +271,41 @@ def test_a_byte_of_a_trace_changes_the_address(inputs: Path) -> None:
     trace = inputs / "step.5.et"
     trace.write_bytes(trace.read_bytes().replace(b"forward", b"backwar", 1))
     assert addresses(inputs, base) != before
+
+
+class Graphs:
+    """Graphs of a user's own class without an NPU, which hides what it has read."""
+
+    source = format = "own"
+    npus = 0
+    groups: Mapping[str, tuple[int, ...]] = {}
+    warnings = ()
+
+    def __init__(self, read: int) -> None:
+        self._read = read
+
+    def nodes(self, npu: int) -> Iterable[GraphNode]:
+        return ()
+
+    def file_of(self, npu: int) -> str:
+        return ""
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> GraphWorkload:
+        return self
+
+
+class Slots(Graphs):
+    """The same, with a name that says a place elsewhere."""
+
+    __slots__ = ("files",)
+
+    def __init__(self, read: int) -> None:
+        self.files = read
+
+
+@pytest.mark.parametrize("made", [Graphs, Slots])
+def test_all_that_graphs_of_a_class_of_ones_own_hold_counts(made: Callable[[int], GraphWorkload]) -> None:
+    assert document_of(made(1)) == document_of(made(1)) != document_of(made(2))
 
 
 def test_a_list_of_flows_has_an_address_and_no_keys_to_change(inputs: Path) -> None:

@@ -38,6 +38,18 @@ def test_a_point_is_finished_when_its_outcome_is_written(tmp_path: Path) -> None
     assert store.point_folder(ADDRESS).name == ADDRESS[:20]
 
 
+def test_a_file_that_could_not_be_put_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(path: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    file = tmp_path / "run.json"
+    Store.put(file, "before")
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Store.put(file, "after")
+    assert file.read_text(encoding="utf-8") == "before"
+
+
 def test_half_an_outcome_is_none(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write(outcome())

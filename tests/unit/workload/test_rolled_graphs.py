@@ -83,6 +83,7 @@ def test_the_text_is_played_as_the_graphs_are(tmp_path: Path) -> None:
     graphs = Graphs([training_step(npu) for npu in range(4)], {**PAIRS, **ACROSS})
     convert(graphs, "simai", tmp_path / "w.txt", Unrolling())
     again = UnrolledLoop.of(read_simai(tmp_path / "w.txt"), 1, (2, 2))
+    assert again.groups is again.groups
     first = Played(*(training_step(npu) for npu in range(4)), groups=graphs.groups)
     rings = system_of(**{f"{kind}_implementation": ["ring", "ring"] for kind in ("all_reduce", "all_gather")})
     second = Played(*(tuple(again.nodes(npu)) for npu in range(4)), system=rings, dimensions=(2, 2))
