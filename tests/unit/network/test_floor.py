@@ -446,6 +446,20 @@ def test_flows_of_many_sizes_are_one_sum_for_each_pair() -> None:
     assert columns == ([4, 2], [1, 0], [5050, 5151])
 
 
+def test_groups_carry_what_they_launched_before_and_after_they_were_asked() -> None:
+    launches = Launches()
+    launches.schedule(0, message_schedule())
+    launches.schedule(1, lookup(CollectiveKind.ALL_REDUCE, "ring", 2))
+    for number, pair in enumerate([(4, 1), (2, 0), (3, 5)]):
+        launches.group(number, pair)
+    for times in (1, 2):
+        for group, pair in ((2, (3, 5)), (times - 1, (4, 1) if times == 1 else (2, 0))):
+            launches.all_launched([(npu, schedule, group, times, 100) for schedule in (0, 1) for npu in pair])
+        sums = [launches.carried([group]).bytes.sum() for group in range(3)]
+        assert sums == [300, 300 * (times - 1), 300 * times]  # of a ring of two, each sends two halves
+        assert launches.carried([2, 0]).bytes.sum() == sums[0] + sums[2]
+
+
 def test_pairs_of_a_schedule_stand_once_whatever_the_sizes() -> None:
     launches, ranks = Launches(), 8
     launches.schedule(3, lookup(CollectiveKind.ALL_TO_ALL, "direct", ranks))
