@@ -162,6 +162,22 @@ def test_messages_between_servers_leave_a_leaf_by_its_uplinks_although_others_st
     assert found(plan, *inside, *((npu, npu + 4, 1250) for npu in range(4)))[0] == 400_000
 
 
+def test_what_depends_on_the_network_alone_is_counted_once_for_all_floors(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": LINK, "uplink": LINK}
+    one, other = (packets({**topology, "switch": SWITCH, "hosts_per_leaf": hosts}) for hosts in (2, 3))
+    assert found(one, (0, 2, 1250)) == (100_000, "the lines out of NPU 0")
+
+    def counted(plan: NetworkPlan) -> None:
+        raise AssertionError("counted again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("astra_ns3.network.floor.cuts._highest_rates", counted)
+        assert found(one, (0, 2, 1250), (1, 3, 1250)) == (200_000, "the lines out of the leaf of NPU 0")
+        with pytest.raises(AssertionError, match="counted again"):
+            found(other, (0, 3, 1250))
+    assert found(other, (2, 3, 1250), (1, 4, 2500)) == (300_000, "the lines out of the leaf of NPU 1")
+
+
 def test_a_ring_has_two_lines_for_each_npu() -> None:
     plan = packets({"kind": "ring", "npus": 4, "link": LINK, "switch": SWITCH})
     time_ps, _ = found(plan, (0, 1, 2500))
