@@ -66,6 +66,31 @@ def test_jobs_are_not_told_where_flows_are_like_packets_or_where_one_follows_the
     assert warned(a, b, after=After("a", 1)) == [WARNING]
 
 
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "of_c", "share"),
+    [
+        ({}, {"after": After("a")}, {"after": After("b")}, False),
+        ({}, {"after": After("a")}, {"after": After("b", 1)}, False),  # which has started by then
+        ({}, {"after": After("a", 1)}, {"after": After("b")}, True),
+        ({}, {"after": After("a"), "end_ps": 5}, {"after": After("b")}, True),  # b may end before it starts
+        ({"end_ps": 5}, {}, {"start_ps": 5}, False),
+        ({"end_ps": 5}, {}, {"start_ps": 4}, True),
+        ({"end_ps": 5}, {"start_ps": 6}, {"after": After("b", 1)}, False),
+        ({"end_ps": 5}, {"start_ps": 4}, {"after": After("b"), "start_ps": 6}, True),
+    ],
+)
+def test_jobs_that_never_play_at_a_time_share_no_lines(
+    of_a: dict[str, Any], of_b: dict[str, Any], of_c: dict[str, Any], share: bool
+) -> None:
+    npus_and_times = {"a": ([0, 4], of_a), "b": ([8, 9], of_b), "c": ([1, 5], of_c)}
+    tenants = [
+        Tenant(name, npus, small_workload(), small_system(), **times) for name, (npus, times) in npus_and_times.items()
+    ]
+    found = load_tenants(ScenarioRequest(tenants=tenants, network=CONTROLLED, backend="flow"))
+    expected = [WARNING.replace("'b'", "'c'")] * share
+    assert [words for inputs in found for words in inputs.warnings if "share lines" in words] == expected
+
+
 def test_jobs_that_arrive_are_told_without_names_as_nobody_knows_their_npus() -> None:
     assert warned([0, 4], Placement.model_validate({"place": "packed", "count": 2}), arrives=True) == [
         WARNING.replace("'a' and 'b'", "jobs that arrive")
