@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from functools import cache
 from itertools import combinations
 
 from astra_ns3.network.plan import NetworkPlan
@@ -21,10 +22,10 @@ def sharing(plan: NetworkPlan, tenants: Sequence[Tenancy]) -> tuple[str, str] | 
     hosts = plan.graph.npu_host
     jobs = {each.job_name: each for each in tenants if each.restart_ps is None}
     own = [each for each in jobs.values() if each.berth is None]
-    lines = {each.job_name: _lines(plan, {hosts[npu] for npu in each.npus}) for each in own}
+    lines = cache(lambda name: _lines(plan, {hosts[npu] for npu in jobs[name].npus}))
     pairs = ((a, b) for a, b in combinations(own, 2) if not (_follows(a, b, jobs) or _follows(b, a, jobs)))
     names = ((a.job_name, b.job_name) for a, b in pairs)
-    return next(((a, b) for a, b in names if not lines[a].isdisjoint(lines[b])), None)
+    return next(((a, b) for a, b in names if not lines(a).isdisjoint(lines(b))), None)
 
 
 def _follows(tenant: Tenancy, other: Tenancy, jobs: Mapping[str, Tenancy]) -> bool:
