@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from functools import cache
 from itertools import combinations
 
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.scenario.scenario import Tenancy
+from astra_ns3.scenario.tenant import After
 
 Lines = set[tuple[int, int]]
 """Lines by the nodes and the ports from which they lead."""
@@ -18,15 +20,23 @@ def sharing(plan: NetworkPlan, tenants: Sequence[Tenancy]) -> tuple[str, str] | 
     Nobody knows the NPUs of who arrives, so none of them is among the two.
     """
     hosts = plan.graph.npu_host
-    own = {each.job_name: each for each in tenants if each.restart_ps is None and each.berth is None}
-    lines = {name: _lines(plan, {hosts[npu] for npu in each.npus}) for name, each in own.items()}
-    pairs = ((a, b) for a, b in combinations(own, 2) if not (_follows(own[a], b) or _follows(own[b], a)))
-    return next(((a, b) for a, b in pairs if not lines[a].isdisjoint(lines[b])), None)
+    jobs = {each.job_name: each for each in tenants if each.restart_ps is None}
+    own = [each for each in jobs.values() if each.berth is None]
+    lines = cache(lambda name: _lines(plan, {hosts[npu] for npu in jobs[name].npus}))
+    pairs = ((a, b) for a, b in combinations(own, 2) if not (_follows(a, b, jobs) or _follows(b, a, jobs)))
+    names = ((a.job_name, b.job_name) for a, b in pairs)
+    return next(((a, b) for a, b in names if not lines(a).isdisjoint(lines(b))), None)
 
 
-def _follows(tenant: Tenancy, name: str) -> bool:
-    """Return whether a tenant starts only when another has ended."""
-    return tenant.after is not None and tenant.after.job == name and tenant.after.passes is None
+def _follows(tenant: Tenancy, other: Tenancy, jobs: Mapping[str, Tenancy]) -> bool:
+    """Return whether a tenant starts only when another has ended, by the clock or by those that it starts after."""
+    while tenant.after is not None:
+        if tenant.after == After(other.job_name):
+            return True
+        tenant = jobs[tenant.after.job]
+        if tenant.after is not None and tenant.end_ps is not None:
+            return False  # its end may come before its start
+    return other.end_ps is not None and tenant.start_ps >= other.end_ps
 
 
 def _lines(plan: NetworkPlan, hosts: Set[int]) -> Lines:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, islice
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,7 @@ Launch = tuple[int, int, int, int, int]
 
 _SCHEDULE, _WHAT = itemgetter(1), itemgetter(1, 2, 4)
 _ROWS_AT_ONCE = 1 << 22
+_Key = TypeVar("_Key", bound=tuple[int, ...])
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,26 @@ class CarriedBytes:
         return CarriedBytes(*(np.concatenate(column) for column in columns))
 
 
+class _OfGroups(Generic[_Key]):
+    """Finds what a counter has of some groups; a group stands second in a key, and no key is ever taken out."""
+
+    def __init__(self, counts: Counter[_Key]) -> None:
+        self._counts = counts
+        self._known = 0
+        self._keys: dict[int, list[tuple[int, _Key]]] = defaultdict(list)
+
+    def items(self, groups: Collection[int] | None) -> Iterable[tuple[_Key, int]]:
+        """Return keys and counts in the counter's order; ``groups`` None: all."""
+        if groups is None:
+            return self._counts.items()
+        if self._known < len(self._counts):
+            for place, key in enumerate(islice(self._counts, self._known, None), self._known):
+                self._keys[key[1]].append((place, key))
+            self._known = len(self._counts)
+        found = sorted(chain.from_iterable(self._keys.get(group, ()) for group in set(groups)))
+        return [(key, self._counts[key]) for _, key in found]
+
+
 class Launches:
     """Launches of a run: how often each schedule was launched, by which group, on how many bytes."""
 
@@ -54,6 +77,8 @@ class Launches:
         """Schedules of one message that carries all: of these the bytes are summed, for a list has many sizes."""
         self._sums: Counter[tuple[int, int]] = Counter()
         """Bytes that all members together have launched, by schedule and group."""
+        self._counts_of = _OfGroups(self._counts)
+        self._sums_of = _OfGroups(self._sums)
 
     def schedule(self, number: int, schedule: Schedule) -> None:
         """A schedule has this number."""
@@ -84,19 +109,16 @@ class Launches:
 
     def carried(self, groups: Collection[int] | None = None) -> CarriedBytes:
         """Return all that was launched by all members of its group; ``groups``: by these alone."""
-        asked = self._groups if groups is None else groups
         parts: list[tuple[Numbers, Numbers, Numbers]] = []
         rows_of: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        for (number, group, size_bytes), launches in self._counts.items():
-            if group in asked:
-                rows_of[number].append((group, size_bytes, launches))
+        for (number, group, size_bytes), launches in self._counts_of.items(groups):
+            rows_of[number].append((group, size_bytes, launches))
         for number, rows in rows_of.items():
             if self._schedules[number].messages:
                 parts += self._of_schedule(self._schedules[number], rows)
         sums_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for (number, group), size_bytes in self._sums.items():
-            if group in asked:
-                sums_of[number].append((group, size_bytes))
+        for (number, group), size_bytes in self._sums_of.items(groups):
+            sums_of[number].append((group, size_bytes))
         parts += [self._of_messages(self._schedules[number], sums) for number, sums in sums_of.items()]
         none = np.zeros(0, dtype=np.int64)
         columns = [np.concatenate([none, *column]) for column in zip(*parts, strict=True)] if parts else [none] * 3

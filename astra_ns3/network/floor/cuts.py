@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from astra_ns3.topology.routes import LOCAL
 
 Rates = npt.NDArray[np.float64]
 Amounts = Numbers | Rates
-Flags = npt.NDArray[np.bool_]
 _NONE = -1
 # Along an axis that is halved: a matrix has a cell for every two.
 _MOST_PLACES = 1024
@@ -144,7 +143,7 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
     source, destination = hosts[carried.sender], hosts[carried.receiver]
     apart = source != destination
     source, destination, all_sizes = source[apart], destination[apart], carried.bytes[apart]
-    lines = _HostLines(graph, _highest_rates(plan))
+    lines = _host_lines(plan)
     first_npu = np.zeros(graph.hosts, dtype=np.int64)
     first_npu[hosts[::-1]] = np.arange(len(hosts))[::-1]
     host = "NPU " if len(set(graph.npu_host)) == len(graph.npu_host) else "the host of NPU "
@@ -157,11 +156,11 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             sums = _summed(own[inside], sizes[inside], graph.hosts)
             yield Cuts(sums, lines.rates(mask), (f"the lines {way} {host}", ""), first_npu)
         every = np.arange(graph.hosts)
-        yield Cuts(_summed(own, sizes, graph.hosts), lines.around(every), (f"the lines {way} {host}", ""), first_npu)
+        yield Cuts(_summed(own, sizes, graph.hosts), lines.around_hosts, (f"the lines {way} {host}", ""), first_npu)
         if graph.storage:
             at = np.isin(ends, graph.storage)
             sums = _summed(ends[at], all_sizes[at], graph.hosts)
-            yield Cuts(sums, lines.around(every), (f"the lines {way} storage host ", ""), every - graph.storage[0])
+            yield Cuts(sums, lines.around_hosts, (f"the lines {way} storage host ", ""), every - graph.storage[0])
         if graph.reducers:
             reducers = np.array(graph.player_host[len(graph.npu_host) :][: len(graph.reducers)], dtype=np.int64)
             sums = _summed(ends, all_sizes, graph.hosts)[reducers]
@@ -172,7 +171,7 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             boxes = np.array(graph.host_boxes, dtype=np.int64)
             outside = boxes[own] != boxes[other]
             sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
-            yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
+            yield Cuts(sums, lines.around_boxes, (f"the lines {way} {box} ", ""), np.arange(len(sums)))
     yield from _below_switches(plan, source, destination, all_sizes, first_npu)
     if plan.config.topology.routing.kind != VALIANT:  # which leaves by lines that no shortest way has
         yield from _along_axes(plan, source, destination, all_sizes, first_npu)
@@ -240,6 +239,20 @@ def _along_axes(
 
     Hosts that are joined to each other without switches are one axis, in the order of their numbers.
     """
+    for place, places, sets in _axes(plan):
+        moved = _between(place[source], place[destination], sizes, len(places))
+        for inside, rates, (before, behind) in sets:
+            for way, amounts in (("out of", moved), ("into", moved.T)):
+                sums = _crossing(inside, amounts).astype(np.int64)
+                yield Cuts(sums, rates, (f"the lines {way} {before}", behind), first_npu[places])
+
+
+@lru_cache(maxsize=1)
+def _axes(plan: NetworkPlan) -> Sequence[tuple[Numbers, Numbers, Sequence[tuple[Rates, Rates, tuple[str, str]]]]]:
+    """Return the place of each host along each axis, the first host of each place, and sets of places.
+
+    A row for each set says which places are in it; besides, the rate of the lines around each set, and its name.
+    """
     graph, topology = plan.graph, plan.config.topology
     host_of = np.full(graph.nodes, _NONE, dtype=np.int64)
     host_of[: graph.hosts] = np.arange(graph.hosts)
@@ -247,20 +260,23 @@ def _along_axes(
     to_host = (ends < graph.hosts).sum(axis=1) == 1
     host_of[ends[to_host].max(axis=1)] = ends[to_host].min(axis=1)
     if to_host.sum() != graph.nodes - graph.hosts or (host_of == _NONE).any():
-        return  # a switch that isn't the router of one host
-    stride, rates = 1, _highest_rates(plan) / 8e9
+        return ()  # a switch that isn't the router of one host
+    found, stride, rates = [], 1, _highest_rates(plan) / 8e9
     for axis, size in enumerate(topology.grid() if isinstance(topology, RouterTopology) else (graph.hosts,)):
         place = np.arange(graph.hosts) // stride % size
         if 2 < size <= _MOST_PLACES:
-            moved = _between(place[source], place[destination], sizes, size)
             lines = _between(place[host_of[ends[:, 0]]], place[host_of[ends[:, 1]]], rates, size)
             starts = np.arange(size)
-            halves = (starts - starts[:, None]) % size < size // 2
-            names = f"half of dimension {axis}, from NPU ", " on"
-            yield from _around(halves, first_npu[starts * stride], names, moved, lines)
-            names = "all before NPU ", f" along dimension {axis}"
-            yield from _around(starts < starts[:, None], first_npu[starts * stride], names, moved, lines)
+            half, before = (starts - starts[:, None]) % size < size // 2, starts < starts[:, None]
+            named = (
+                (half, (f"half of dimension {axis}, from NPU ", " on")),
+                (before, ("all before NPU ", f" along dimension {axis}")),
+            )
+            sets = [(inside.astype(np.float64), names) for inside, names in named]
+            around = [(inside, _crossing(inside, lines + lines.T), names) for inside, names in sets]
+            found.append((place, starts * stride, around))
         stride *= size
+    return found
 
 
 def _between(a: Numbers, b: Numbers, amounts: Amounts, size: int) -> Rates:
@@ -270,13 +286,11 @@ def _between(a: Numbers, b: Numbers, amounts: Amounts, size: int) -> Rates:
     return found
 
 
-def _around(inside: Flags, places: Numbers, names: tuple[str, str], moved: Rates, lines: Rates) -> Iterator[Cuts]:
-    """Yield the cuts around sets of places, a row of ``inside`` each."""
-    sets, (before, behind) = inside.astype(np.float64), names
-    rates = ((sets @ (lines + lines.T)) * (1 - sets)).sum(axis=1)
-    for way, amounts in (("out of", moved), ("into", moved.T)):
-        sums = ((sets @ amounts) * (1 - sets)).sum(axis=1).astype(np.int64)
-        yield Cuts(sums, rates, (f"the lines {way} {before}", behind), places)
+def _crossing(sets: Rates, amounts: Rates) -> Rates:
+    """Return the amounts that leave each set of places, a row of ``sets`` each."""
+    rows, columns = (np.flatnonzero(amounts.any(axis=axis)) for axis in (1, 0))
+    leaving: Rates = ((sets[:, rows] @ amounts[np.ix_(rows, columns)]) * (1 - sets[:, columns])).sum(axis=1)
+    return leaving
 
 
 def _below_switches(
@@ -287,28 +301,44 @@ def _below_switches(
     A switch's level is its distance from the nearest host. Hosts forward nothing, so a message whose ends meet in one
     part of the network alone stays in this part. All messages count where the parts count together.
     """
-    graph, rates = plan.graph, _highest_rates(plan) / 8e9
-    ends = np.sort(graph.ends, axis=1)
-    between, from_host = ends[:, 0] >= graph.hosts, (ends < graph.hosts).sum(axis=1) == 1
-    level, trunks, lines = _levels(graph, ends), ends[between], ends[from_host].tolist()
-    if not len(trunks) or not (between | from_host).all():
-        return
-    for part in (parts_of(graph), [0] * graph.nodes):
-        switch_of = {(host, part[switch]): switch for host, switch in lines}
-        beside = [(switch, switch_of[host, part[switch]]) for host, switch in lines]
-        met, own, other = _meeting(graph.hosts, switch_of, source, destination)
-        for highest in np.unique(level[trunks]).tolist():
-            rising = trunks[(level[trunks[:, 0]] != level[trunks[:, 1]]) & (level[trunks] <= highest).all(axis=1)]
-            block = np.array(joined(graph.nodes, [*beside, *rising.tolist()]), dtype=np.int64)
-            crossing, leaves = np.diff(block[trunks])[:, 0] != 0, block[own] != block[other]
-            capacity, name = np.zeros(graph.nodes), "leaf" if highest == 1 else "pod"
-            np.add.at(capacity, block[trunks[crossing]], rates[between][crossing, None])
+    graph = plan.graph
+    for switches, blocks in _blocks(plan):
+        met, own, other = _meeting(switches, source, destination)
+        for block, capacity, name in blocks:
+            leaves = block[own] != block[other]
             for way, side, hosts in (("out of", own, source[met]), ("into", other, destination[met])):
                 first = np.full(graph.nodes, len(graph.npu_host))
                 np.minimum.at(first, block[side], first_npu[hosts])
                 sums = _summed(block[side[leaves]], sizes[met][leaves], graph.nodes)
                 sums[first >= len(graph.npu_host)] = 0  # of reducers alone, which have no number of an NPU
                 yield Cuts(sums, capacity, (f"the lines {way} the {name} of NPU ", ""), first)
+
+
+@lru_cache(maxsize=1)
+def _blocks(plan: NetworkPlan) -> Sequence[tuple[Numbers, Sequence[tuple[Numbers, Rates, str]]]]:
+    """Return the switches beside each host, and the blocks of each level, where parts count apart and together.
+
+    A block has the same number at each of its nodes; besides, the rate of each block's lines, and its name.
+    """
+    graph, rates = plan.graph, _highest_rates(plan) / 8e9
+    ends = np.sort(graph.ends, axis=1)
+    between, from_host = ends[:, 0] >= graph.hosts, (ends < graph.hosts).sum(axis=1) == 1
+    level, trunks, lines = _levels(graph, ends), ends[between], ends[from_host].tolist()
+    if not len(trunks) or not (between | from_host).all():
+        return ()
+    found = []
+    for part in (parts_of(graph), [0] * graph.nodes):
+        switch_of = {(host, part[switch]): switch for host, switch in lines}
+        beside = [(switch, switch_of[host, part[switch]]) for host, switch in lines]
+        blocks = []
+        for highest in np.unique(level[trunks]).tolist():
+            rising = trunks[(level[trunks[:, 0]] != level[trunks[:, 1]]) & (level[trunks] <= highest).all(axis=1)]
+            block = np.array(joined(graph.nodes, [*beside, *rising.tolist()]), dtype=np.int64)
+            crossing, capacity = np.diff(block[trunks])[:, 0] != 0, np.zeros(graph.nodes)
+            np.add.at(capacity, block[trunks[crossing]], rates[between][crossing, None])
+            blocks.append((block, capacity, "leaf" if highest == 1 else "pod"))
+        found.append((_switches_beside(graph.hosts, switch_of), blocks))
+    return found
 
 
 def _levels(graph: Graph, ends: Numbers) -> Numbers:
@@ -321,10 +351,8 @@ def _levels(graph: Graph, ends: Numbers) -> Numbers:
     return level
 
 
-def _meeting(
-    hosts: int, switch_of: Mapping[tuple[int, int], int], own: Numbers, other: Numbers
-) -> tuple[npt.NDArray[np.bool_], Numbers, Numbers]:
-    """Return which messages have ends that meet in one part alone, and the switches of each such message's ends there.
+def _switches_beside(hosts: int, switch_of: Mapping[tuple[int, int], int]) -> Numbers:
+    """Return the parts beside each host, each with its switch, shape ``(hosts, parts, 2)``.
 
     ``switch_of``: a switch beside a host in a part, by host and part.
     """
@@ -332,9 +360,16 @@ def _meeting(
     for (host, part), switch in switch_of.items():
         rows[host].append((part, switch))
     most = max(map(len, rows))
-    table = np.array([row + [(_NONE, _NONE)] * (most - len(row)) for row in rows], dtype=np.int64)
+    return np.array([row + [(_NONE, _NONE)] * (most - len(row)) for row in rows], dtype=np.int64)
+
+
+def _meeting(table: Numbers, own: Numbers, other: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers, Numbers]:
+    """Return which messages have ends that meet in one part alone, and the switches of each such message's ends there.
+
+    ``table``: the parts and switches beside each host.
+    """
     times, near, far = (np.zeros(len(own), dtype=np.int64) for _ in range(3))
-    for index in range(most):
+    for index in range(table.shape[1]):
         mine = table[own, index]
         same = (table[other, :, 0] == mine[:, :1]) & (mine[:, :1] != _NONE)
         found = same.any(axis=1)
@@ -343,6 +378,12 @@ def _meeting(
         far[found] = table[other[found], same[found].argmax(axis=1), 1]
     met = times == 1
     return met, near[met], far[met]
+
+
+@lru_cache(maxsize=1)
+def _host_lines(plan: NetworkPlan) -> _HostLines:
+    """Return the lines of a network's hosts, which each job's floor asks for."""
+    return _HostLines(plan.graph, _highest_rates(plan))
 
 
 class _HostLines:
@@ -368,6 +409,7 @@ class _HostLines:
         for host, each in enumerate(lines):
             for index, part in enumerate(list(each)[: self._most]):
                 self._parts[host, index] = part
+        self._rates_of: dict[int, Rates] = {}
         self._not_all_known = np.array([len(each) > self._most for each in lines])
 
     def common(self, own: Numbers, other: Numbers) -> Numbers:
@@ -387,13 +429,26 @@ class _HostLines:
 
     def rates(self, mask: int) -> npt.NDArray[np.float64]:
         """Return the joint rate of each host's lines into the parts of ``mask``."""
-        every = mask == (1 << self._most) - 1
-        found = [
-            sum(rate for index, rate in enumerate(each.values()) if every or mask >> index & 1) for each in self._lines
-        ]
-        return np.array(found, dtype=np.float64)
+        if mask not in self._rates_of:
+            every = mask == (1 << self._most) - 1
+            found = [
+                sum(rate for index, rate in enumerate(each.values()) if every or mask >> index & 1)
+                for each in self._lines
+            ]
+            self._rates_of[mask] = np.array(found, dtype=np.float64)
+        return self._rates_of[mask]
 
-    def around(self, owners: Numbers) -> npt.NDArray[np.float64]:
+    @cached_property
+    def around_hosts(self) -> npt.NDArray[np.float64]:
+        """Return the joint rate of the lines around each host."""
+        return self._around(np.arange(self._graph.hosts))
+
+    @cached_property
+    def around_boxes(self) -> npt.NDArray[np.float64]:
+        """Return the joint rate of the lines around each box of hosts."""
+        return self._around(np.array(self._graph.host_boxes, dtype=np.int64))
+
+    def _around(self, owners: Numbers) -> npt.NDArray[np.float64]:
         """Return the joint rate of the lines between what each owner has and all else, shape ``(owners,)``.
 
         ``owners`` has the owner of each host. A switch that only hosts of one owner are joined to is that owner's:
@@ -451,8 +506,7 @@ def widest_rates(plan: AnyPlan, dimensions: Sequence[int]) -> tuple[float, ...]:
         return tuple(dimension.ports * dimension.bytes_per_ns for dimension in grid)
     graph = packets.graph
     hosts = np.array(graph.npu_host, dtype=np.int64)
-    lines = _HostLines(graph, _highest_rates(packets))
-    rates_of = cache(lines.rates)
+    lines = _host_lines(packets)
     found, stride = [], 1
     for size in dimensions:
         most, inside = 0.0, np.arange(stride * size) // stride
@@ -460,7 +514,7 @@ def widest_rates(plan: AnyPlan, dimensions: Sequence[int]) -> tuple[float, ...]:
             first = npu - npu % (stride * size)
             others = hosts[first : first + stride * size][inside != (npu - first) // stride]
             masks = lines.common(np.full(len(others), hosts[npu]), others)
-            most = max(most, float(rates_of(int(np.bitwise_or.reduce(masks)))[hosts[npu]]))
+            most = max(most, float(lines.rates(int(np.bitwise_or.reduce(masks)))[hosts[npu]]))
         found.append(most)
         stride *= size
     return tuple(found)

@@ -162,6 +162,22 @@ def test_messages_between_servers_leave_a_leaf_by_its_uplinks_although_others_st
     assert found(plan, *inside, *((npu, npu + 4, 1250) for npu in range(4)))[0] == 400_000
 
 
+def test_what_depends_on_the_network_alone_is_counted_once_for_all_floors(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": LINK, "uplink": LINK}
+    one, other = (packets({**topology, "switch": SWITCH, "hosts_per_leaf": hosts}) for hosts in (2, 3))
+    assert found(one, (0, 2, 1250)) == (100_000, "the lines out of NPU 0")
+
+    def counted(plan: NetworkPlan) -> None:
+        raise AssertionError("counted again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("astra_ns3.network.floor.cuts._highest_rates", counted)
+        assert found(one, (0, 2, 1250), (1, 3, 1250)) == (200_000, "the lines out of the leaf of NPU 0")
+        with pytest.raises(AssertionError, match="counted again"):
+            found(other, (0, 3, 1250))
+    assert found(other, (2, 3, 1250), (1, 4, 2500)) == (300_000, "the lines out of the leaf of NPU 1")
+
+
 def test_a_ring_has_two_lines_for_each_npu() -> None:
     plan = packets({"kind": "ring", "npus": 4, "link": LINK, "switch": SWITCH})
     time_ps, _ = found(plan, (0, 1, 2500))
@@ -444,6 +460,20 @@ def test_flows_of_many_sizes_are_one_sum_for_each_pair() -> None:
     found = launches.carried()
     columns = (found.sender.tolist(), found.receiver.tolist(), found.bytes.tolist())
     assert columns == ([4, 2], [1, 0], [5050, 5151])
+
+
+def test_groups_carry_what_they_launched_before_and_after_they_were_asked() -> None:
+    launches = Launches()
+    launches.schedule(0, message_schedule())
+    launches.schedule(1, lookup(CollectiveKind.ALL_REDUCE, "ring", 2))
+    for number, pair in enumerate([(4, 1), (2, 0), (3, 5)]):
+        launches.group(number, pair)
+    for times in (1, 2):
+        for group, pair in ((2, (3, 5)), (times - 1, (4, 1) if times == 1 else (2, 0))):
+            launches.all_launched([(npu, schedule, group, times, 100) for schedule in (0, 1) for npu in pair])
+        sums = [launches.carried([group]).bytes.sum() for group in range(3)]
+        assert sums == [300, 300 * (times - 1), 300 * times]  # of a ring of two, each sends two halves
+        assert launches.carried([2, 0]).bytes.sum() == sums[0] + sums[2]
 
 
 def test_pairs_of_a_schedule_stand_once_whatever_the_sizes() -> None:

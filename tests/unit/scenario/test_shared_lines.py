@@ -13,6 +13,11 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
+from astra_ns3.frozen import replace
+from astra_ns3.network.plan import NetworkPlan, plan_network
+from astra_ns3.scenario import shared_lines
+from astra_ns3.scenario.scenario import Tenancy
+from astra_ns3.scenario.shared_lines import Lines, sharing
 from astra_ns3.scenario.tenant import After
 
 WARNING = "'a' and 'b' may share lines, where times on flows may be far too long or too short; use --backend ns3"
@@ -64,6 +69,49 @@ def test_jobs_are_not_told_where_flows_are_like_packets_or_where_one_follows_the
     assert not warned(a, b, leaf_spine("none"))  # where flows meet in queues
     assert not warned(a, b, after=After("a"))
     assert warned(a, b, after=After("a", 1)) == [WARNING]
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "of_c", "share"),
+    [
+        ({}, {"after": After("a")}, {"after": After("b")}, False),
+        ({}, {"after": After("a")}, {"after": After("b", 1)}, False),  # which has started by then
+        ({}, {"after": After("a", 1)}, {"after": After("b")}, True),
+        ({}, {"after": After("a"), "end_ps": 5}, {"after": After("b")}, True),  # b may end before it starts
+        ({"end_ps": 5}, {}, {"start_ps": 5}, False),
+        ({"end_ps": 5}, {}, {"start_ps": 4}, True),
+        ({"end_ps": 5}, {"start_ps": 6}, {"after": After("b", 1)}, False),
+        ({"end_ps": 5}, {"start_ps": 4}, {"after": After("b"), "start_ps": 6}, True),
+    ],
+)
+def test_jobs_that_never_play_at_a_time_share_no_lines(
+    of_a: dict[str, Any], of_b: dict[str, Any], of_c: dict[str, Any], share: bool
+) -> None:
+    npus_and_times = {"a": ([0, 4], of_a), "b": ([8, 9], of_b), "c": ([1, 5], of_c)}
+    tenants = [
+        Tenant(name, npus, small_workload(), small_system(), **times) for name, (npus, times) in npus_and_times.items()
+    ]
+    found = load_tenants(ScenarioRequest(tenants=tenants, network=CONTROLLED, backend="flow"))
+    expected = [WARNING.replace("'b'", "'c'")] * share
+    assert [words for inputs in found for words in inputs.warnings if "share lines" in words] == expected
+
+
+def test_lines_are_looked_for_once_for_each_job_until_two_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[int]] = []
+
+    def found(_: NetworkPlan, hosts: set[int]) -> Lines:
+        asked.append(hosts)
+        return {(host % 4, 0) for host in hosts}
+
+    monkeypatch.setattr(shared_lines, "_lines", found)
+    plan, plays = plan_network(CONTROLLED), [(0,), (1,), (2,), (5,), (6,), (7,)]
+    tenants = [Tenancy(f"job {npus[0]}", npus, 0, (1,), None) for npus in plays]
+    assert sharing(plan, tenants) == ("job 1", "job 5")
+    assert asked == [{0}, {1}, {2}, {5}, {6}, {7}]
+    assert sharing(plan, [tenants[1], tenants[3], tenants[4]]) == ("job 1", "job 5")
+    assert asked[6:] == [{1}, {5}]
+    assert sharing(plan, [tenants[0], replace(tenants[4], after=After("job 0"))]) is None
+    assert len(asked) == 8
 
 
 def test_jobs_that_arrive_are_told_without_names_as_nobody_knows_their_npus() -> None:
