@@ -130,7 +130,7 @@ def version_2() -> list[str]:
     titles = ("Model", "Network", "Collective", "Algorithm", "ASTRA-sim (ns)", "ours (ns)", "Difference")
     with POINTS.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([titles, *rows])
-    return [f"{len(rows)} points differ by at most {largest:.3%}."]
+    return [f"In all {len(rows)} points, times differ by at most {largest:.3%}."]
 
 
 def point_workload(point: Row) -> Workload:

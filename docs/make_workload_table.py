@@ -59,7 +59,7 @@ def summary(found: Sequence[Row]) -> str:
     whole = sum(not row.said for row in found)
     refused = sum(row.what == REFUSED for row in found)
     warned = len(found) - whole - refused
-    return f"{len(found)} files: {whole} are read completely, {warned} with a warning; {refused} are refused.\n"
+    return f"{len(found)} files: {whole} are read completely, {warned} others with a warning; {refused} are refused.\n"
 
 
 def rows() -> Iterator[Row]:
