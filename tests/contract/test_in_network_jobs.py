@@ -48,6 +48,20 @@ def played(folder: Path, *jobs: dict[str, Any], network: dict[str, Any] = NETWOR
     )
 
 
+def recorded(network: Path, folder: Path, **more: Any) -> astra_ns3.Result:
+    """Return a run of the all-reduce alone, with what explanations read."""
+    return astra_ns3.run(
+        workload=ALL_REDUCE,
+        system=SHARP,
+        network=network,
+        output=folder / "run",
+        comm_scale=1 / 32,
+        record=["accounts", "timeline"],
+        isolated=False,
+        **more,
+    )
+
+
 def test_jobs_on_leaves_and_spines_of_their_own_are_as_alone(tmp_path: Path) -> None:
     first, second = job("first", [0, 1, 4, 5]), job("second", [8, 9, 12, 13])
     together, alone = played(tmp_path / "both", first, second), played(tmp_path / "alone", first)
@@ -127,15 +141,7 @@ def test_a_reduction_s_room_below_a_piece_is_refused(tmp_path: Path) -> None:
 def test_explanations_follow_messages_through_switches(tmp_path: Path) -> None:
     file = tmp_path / "network.json"
     file.write_text(json.dumps(NETWORK), encoding="utf-8")
-    result = astra_ns3.run(
-        workload=ALL_REDUCE,
-        system=SHARP,
-        network=file,
-        output=tmp_path / "run",
-        comm_scale=1 / 32,
-        record=["accounts", "timeline"],
-        isolated=False,
-    )
+    result = recorded(file, tmp_path)
     chain = astra_ns3.explain(result).segments
     assert {segment.kind for segment in chain} <= {"message", "endpoint"}
     through = [segment.npu for segment in chain if segment.kind == "message"]
@@ -213,16 +219,7 @@ def test_a_switch_spends_no_time_on_a_message_where_an_npu_has_an_endpoint_delay
     one = {key: NETWORK["topology"][key] for key in ("link", "switch")}
     topology = {**one, "kind": "single-switch", "npus": 4}
     file.write_text(json.dumps({**NETWORK, "topology": topology}), encoding="utf-8")
-    result = astra_ns3.run(
-        workload=ALL_REDUCE,
-        system=SHARP,
-        network=file,
-        output=tmp_path / "run",
-        comm_scale=1 / 32,
-        changes={"system.endpoint-delay": 1000},
-        record=["accounts", "timeline"],
-        isolated=False,
-    )
+    result = recorded(file, tmp_path, changes={"system.endpoint-delay": 1000})
     chain = astra_ns3.explain(result).segments
     assert {segment.npu for segment in chain if segment.kind == "message"} >= {4}
     delays = [(segment.npu, segment.end_ps - segment.start_ps) for segment in chain if segment.kind == "endpoint"]
