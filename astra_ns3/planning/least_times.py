@@ -32,7 +32,7 @@ from astra_ns3.config.training_plan import Degrees, Exchange, Group
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import Ideal, abilities_of
-from astra_ns3.network.floor.cuts import widest_rates
+from astra_ns3.network.floor.host_lines import widest_rates
 from astra_ns3.network.records import Label
 from astra_ns3.planning.chains import least_chain
 from astra_ns3.system.collective_planner import CollectivePlanner, system_and_grid_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +14,15 @@ from astra_ns3.config.topology.direct import RouterTopology
 from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
+from astra_ns3.network.floor.host_lines import NONE, Rates, highest_rates, host_lines
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
-from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import joined, parts_of
 from astra_ns3.topology.routes import LOCAL
 
-Rates = npt.NDArray[np.float64]
 Amounts = Numbers | Rates
-_NONE = -1
 # Along an axis that is halved: a matrix has a cell for every two.
 _MOST_PLACES = 1024
-# Of a host, as bits of a word.
-_MOST_COMPONENTS = 62
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,7 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
     source, destination = hosts[carried.sender], hosts[carried.receiver]
     apart = source != destination
     source, destination, all_sizes = source[apart], destination[apart], carried.bytes[apart]
-    lines = _host_lines(plan)
+    lines = host_lines(plan)
     first_npu = np.zeros(graph.hosts, dtype=np.int64)
     first_npu[hosts[::-1]] = np.arange(len(hosts))[::-1]
     host = "NPU " if len(set(graph.npu_host)) == len(graph.npu_host) else "the host of NPU "
@@ -204,7 +200,7 @@ def _towards(
         nodes, starts = np.unique(node_of[own[order]], return_index=True)
         for node, rows in zip(nodes.tolist(), np.split(order, starts[1:])[: len(nodes)], strict=True):
             joint, row = _joint_rates(plan, node, other[rows])
-            away = row != _NONE
+            away = row != NONE
             used, row, count = np.unique(row[away], return_inverse=True, return_counts=True)
             if len(used):
                 one = rows[away][np.argsort(row, kind="stable")[np.cumsum(count) - count]]
@@ -225,7 +221,7 @@ def _joint_rates(plan: NetworkPlan, node: int, others: Numbers) -> tuple[Rates, 
     sets = np.split(routes.set_ports, routes.set_offsets[1:-1])
     joint = [float(rates[np.unique(ports)].sum()) for ports in sets]
     row = routes.set_of_group[tables.group_of_host[others]].astype(np.int64)
-    set_of_host = np.full(graph.hosts, _NONE)
+    set_of_host = np.full(graph.hosts, NONE)
     for host in np.unique(routes.local_hosts).tolist() if node < graph.hosts else []:
         set_of_host[host] = len(joint)
         joint.append(float(rates[routes.local_ports[routes.local_hosts == host]].sum()))
@@ -254,14 +250,14 @@ def _axes(plan: NetworkPlan) -> Sequence[tuple[Numbers, Numbers, Sequence[tuple[
     A row for each set says which places are in it; besides, the rate of the lines around each set, and its name.
     """
     graph, topology = plan.graph, plan.config.topology
-    host_of = np.full(graph.nodes, _NONE, dtype=np.int64)
+    host_of = np.full(graph.nodes, NONE, dtype=np.int64)
     host_of[: graph.hosts] = np.arange(graph.hosts)
     ends = graph.ends
     to_host = (ends < graph.hosts).sum(axis=1) == 1
     host_of[ends[to_host].max(axis=1)] = ends[to_host].min(axis=1)
-    if to_host.sum() != graph.nodes - graph.hosts or (host_of == _NONE).any():
+    if to_host.sum() != graph.nodes - graph.hosts or (host_of == NONE).any():
         return ()  # a switch that isn't the router of one host
-    found, stride, rates = [], 1, _highest_rates(plan) / 8e9
+    found, stride, rates = [], 1, highest_rates(plan) / 8e9
     for axis, size in enumerate(topology.grid() if isinstance(topology, RouterTopology) else (graph.hosts,)):
         place = np.arange(graph.hosts) // stride % size
         if 2 < size <= _MOST_PLACES:
@@ -320,7 +316,7 @@ def _blocks(plan: NetworkPlan) -> Sequence[tuple[Numbers, Sequence[tuple[Numbers
 
     A block has the same number at each of its nodes; besides, the rate of each block's lines, and its name.
     """
-    graph, rates = plan.graph, _highest_rates(plan) / 8e9
+    graph, rates = plan.graph, highest_rates(plan) / 8e9
     ends = np.sort(graph.ends, axis=1)
     between, from_host = ends[:, 0] >= graph.hosts, (ends < graph.hosts).sum(axis=1) == 1
     level, trunks, lines = _levels(graph, ends), ends[between], ends[from_host].tolist()
@@ -360,7 +356,7 @@ def _switches_beside(hosts: int, switch_of: Mapping[tuple[int, int], int]) -> Nu
     for (host, part), switch in switch_of.items():
         rows[host].append((part, switch))
     most = max(map(len, rows))
-    return np.array([row + [(_NONE, _NONE)] * (most - len(row)) for row in rows], dtype=np.int64)
+    return np.array([row + [(NONE, NONE)] * (most - len(row)) for row in rows], dtype=np.int64)
 
 
 def _meeting(table: Numbers, own: Numbers, other: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers, Numbers]:
@@ -371,7 +367,7 @@ def _meeting(table: Numbers, own: Numbers, other: Numbers) -> tuple[npt.NDArray[
     times, near, far = (np.zeros(len(own), dtype=np.int64) for _ in range(3))
     for index in range(table.shape[1]):
         mine = table[own, index]
-        same = (table[other, :, 0] == mine[:, :1]) & (mine[:, :1] != _NONE)
+        same = (table[other, :, 0] == mine[:, :1]) & (mine[:, :1] != NONE)
         found = same.any(axis=1)
         times += found
         near[found] = mine[found, 1]
@@ -380,141 +376,7 @@ def _meeting(table: Numbers, own: Numbers, other: Numbers) -> tuple[npt.NDArray[
     return met, near[met], far[met]
 
 
-@lru_cache(maxsize=1)
-def _host_lines(plan: NetworkPlan) -> _HostLines:
-    """Return the lines of a network's hosts, which each job's floor asks for."""
-    return _HostLines(plan.graph, _highest_rates(plan))
-
-
-class _HostLines:
-    """The lines of hosts, and which part of the network each leads to: hosts forward nothing between two parts."""
-
-    def __init__(self, graph: Graph, rates_bps: npt.NDArray[np.float64]) -> None:
-        self._graph = graph
-        self._rates = rates_bps / 8e9  # bytes per nanosecond
-        self._part = parts_of(graph)
-        lines: list[dict[int, float]] = [{} for _ in range(graph.hosts)]
-        beside = np.flatnonzero((graph.ends < graph.hosts).any(axis=1))
-        rates = self._rates[beside].tolist()
-        for number, (a, b), rate in zip(beside.tolist(), graph.ends[beside].tolist(), rates, strict=True):
-            for host, peer in ((a, b), (b, a)):
-                if host < graph.hosts:
-                    # A line from host to host is a part of its own.
-                    part = self._part[peer] if peer >= graph.hosts else graph.nodes + number
-                    lines[host][part] = lines[host].get(part, 0.0) + rate
-        self._lines = lines
-        most = max((len(each) for each in lines), default=1)
-        self._most = min(max(most, 1), _MOST_COMPONENTS)
-        self._parts = np.full((graph.hosts, self._most), _NONE, dtype=np.int64)
-        for host, each in enumerate(lines):
-            for index, part in enumerate(list(each)[: self._most]):
-                self._parts[host, index] = part
-        self._rates_of: dict[int, Rates] = {}
-        self._not_all_known = np.array([len(each) > self._most for each in lines])
-
-    def common(self, own: Numbers, other: Numbers) -> Numbers:
-        """Return, a bit for each of a host's parts, which of them lead to the other host, too; 0: none is known to."""
-        found = np.zeros(len(own), dtype=np.int64)
-        for index in range(self._most):
-            mine = self._parts[own, index]
-            leads = (self._parts[other] == mine[:, None]).any(axis=1) & (mine != _NONE)
-            found |= leads.astype(np.int64) << index
-        # What shares no part goes another way, such as over hosts that forward: it may leave by any line.
-        found[(found == 0) | self._not_all_known[own] | self._not_all_known[other]] = (1 << self._most) - 1
-        return found
-
-    def own(self) -> npt.NDArray[np.float64]:
-        """Return the joint rate of each host's lines."""
-        return np.array([sum(each.values()) for each in self._lines], dtype=np.float64)
-
-    def rates(self, mask: int) -> npt.NDArray[np.float64]:
-        """Return the joint rate of each host's lines into the parts of ``mask``."""
-        if mask not in self._rates_of:
-            every = mask == (1 << self._most) - 1
-            found = [
-                sum(rate for index, rate in enumerate(each.values()) if every or mask >> index & 1)
-                for each in self._lines
-            ]
-            self._rates_of[mask] = np.array(found, dtype=np.float64)
-        return self._rates_of[mask]
-
-    @cached_property
-    def around_hosts(self) -> npt.NDArray[np.float64]:
-        """Return the joint rate of the lines around each host."""
-        return self._around(np.arange(self._graph.hosts))
-
-    @cached_property
-    def around_boxes(self) -> npt.NDArray[np.float64]:
-        """Return the joint rate of the lines around each box of hosts."""
-        return self._around(np.array(self._graph.host_boxes, dtype=np.int64))
-
-    def _around(self, owners: Numbers) -> npt.NDArray[np.float64]:
-        """Return the joint rate of the lines between what each owner has and all else, shape ``(owners,)``.
-
-        ``owners`` has the owner of each host. A switch that only hosts of one owner are joined to is that owner's:
-        routers beside the hosts of a ring, switches inside a server; as is one all of whose links lead to what is that
-        owner's: switches inside a server whose NPUs forward.
-        """
-        graph, ends = self._graph, self._graph.ends
-        owner = np.full(graph.nodes, _NONE, dtype=np.int64)
-        owner[: graph.hosts] = owners
-        to_host = (ends < graph.hosts).any(axis=1)
-        host, switch = ends[to_host].min(axis=1), ends[to_host].max(axis=1)
-        several = np.zeros(graph.nodes, dtype=np.bool_)
-        owner[switch] = owner[host]
-        several[switch[owner[switch] != owner[host]]] = True
-        owner[several] = _NONE
-        owner[: graph.hosts] = owners
-        lowest, highest = np.full(graph.nodes, graph.nodes), np.full(graph.nodes, _NONE)
-        for near, far in ((0, 1), (1, 0)):
-            np.minimum.at(lowest, ends[:, near], owner[ends[:, far]])
-            np.maximum.at(highest, ends[:, near], owner[ends[:, far]])
-        owner = np.where((owner == _NONE) & (lowest == highest), lowest, owner)
-        found = np.zeros(int(owners.max()) + 1)
-        mine = owner[ends]
-        crossing = mine[:, 0] != mine[:, 1]
-        for column in (0, 1):
-            counted = crossing & (mine[:, column] != _NONE)
-            np.add.at(found, mine[counted, column], self._rates[counted])
-        return found
-
-
-def _highest_rates(plan: NetworkPlan) -> npt.NDArray[np.float64]:
-    """Return the highest rate that each link ever has, in bits per second."""
-    rates = np.array([link.rate_bps for link in plan.graph.links], dtype=np.float64)
-    for change in plan.changes:
-        if isinstance(change.target, LinkTarget) and change.state.rate_bps is not None:
-            rates[change.target.link] = max(rates[change.target.link], change.state.rate_bps)
-    return rates
-
-
 def _summed(places: Numbers, sizes: Numbers, count: int) -> Numbers:
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, places, sizes)
     return sums
-
-
-def widest_rates(plan: AnyPlan, dimensions: Sequence[int]) -> tuple[float, ...]:
-    """Return the joint rate of the lines that an NPU has towards all that differ from it in a dimension, and no higher.
-
-    In bytes per nanosecond, of the NPU that has most. ``dimensions``: NPUs along each, the innermost first. Nothing
-    that an NPU sends along a dimension is on its way for less than its bytes need at this rate.
-    """
-    packets = plan.of_packets
-    if packets is None:
-        grid = plan.grid.network.grid
-        return tuple(dimension.ports * dimension.bytes_per_ns for dimension in grid)
-    graph = packets.graph
-    hosts = np.array(graph.npu_host, dtype=np.int64)
-    lines = _host_lines(packets)
-    found, stride = [], 1
-    for size in dimensions:
-        most, inside = 0.0, np.arange(stride * size) // stride
-        for npu in range(len(hosts)) if size > 1 else ():
-            first = npu - npu % (stride * size)
-            others = hosts[first : first + stride * size][inside != (npu - first) // stride]
-            masks = lines.common(np.full(len(others), hosts[npu]), others)
-            most = max(most, float(lines.rates(int(np.bitwise_or.reduce(masks)))[hosts[npu]]))
-        found.append(most)
-        stride *= size
-    return tuple(found)

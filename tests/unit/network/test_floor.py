@@ -171,7 +171,7 @@ def test_what_depends_on_the_network_alone_is_counted_once_for_all_floors(monkey
         raise AssertionError("counted again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("astra_ns3.network.floor.cuts._highest_rates", counted)
+        patch.setattr("astra_ns3.network.floor.host_lines.highest_rates", counted)
         assert found(one, (0, 2, 1250), (1, 3, 1250)) == (200_000, "the lines out of the leaf of NPU 0")
         with pytest.raises(AssertionError, match="counted again"):
             found(other, (0, 3, 1250))
