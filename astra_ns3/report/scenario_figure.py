@@ -89,6 +89,7 @@ def _when(
     notes = [counted(more_jobs, "more job arrives", "more jobs arrive")] * (more_jobs > 0)
     notes += [counted(left, "more part of the network changes", "more parts of the network change")] * (left > 0)
     notes += ["grey, of jobs: from a failure until they begin again"] * any(map(_failures, jobs))
+    notes += ["thin: some time along the bar"] * any(map(_is_open, jobs))
     notes += ["dashes: no end is known"] * any("end_ps" not in job for job in jobs)
     return Panel(x, Axis(names=names, letters=5), series, note="; ".join(notes), height=0.14 * max(len(names), 4) + 0.2)
 

@@ -326,7 +326,8 @@ def test_what_is_shown_says_what_arrives_when(files: Files) -> None:
     assert where.y.names == ["from NPU 0"]
     assert len(when.y.names) == 1 + MOST_ARRIVALS
     assert when.y.names[1] == "arrival-1: arrives at 0"
-    assert when.note == f"{120 - MOST_ARRIVALS} more jobs arrive; dashes: no end is known"
+    left = f"{120 - MOST_ARRIVALS} more jobs arrive"
+    assert when.note == f"{left}; thin: some time along the bar; dashes: no end is known"
 
 
 def test_the_table_at_the_end_has_a_line_about_waits(files: Files) -> None:

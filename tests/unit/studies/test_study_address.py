@@ -294,6 +294,12 @@ class Graphs:
         return self
 
 
+class Nameless(Graphs):
+    """The same with an NPU, whose graph comes from no file."""
+
+    npus = 1
+
+
 class Slots(Graphs):
     """The same, with a name that says a place elsewhere."""
 
@@ -303,7 +309,7 @@ class Slots(Graphs):
         self.files = read
 
 
-@pytest.mark.parametrize("made", [Graphs, Slots])
+@pytest.mark.parametrize("made", [Graphs, Nameless, Slots])
 def test_all_that_graphs_of_a_class_of_ones_own_hold_counts(made: Callable[[int], GraphWorkload]) -> None:
     assert document_of(made(1)) == document_of(made(1)) != document_of(made(2))
 
