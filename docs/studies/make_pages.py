@@ -242,7 +242,10 @@ def _played(words: str, folder: Folder, pictures: Path) -> list[str]:
         seconds[row["address"]] = json.loads(file.read_text(encoding="utf-8"))["cost"]["cpu_seconds"]
     minutes = round(sum(seconds.values()) / 60)
     words = "a minute" if minutes == 1 else f"{minutes} minutes"
-    return [f"{len(folder.rows)} points, {len(seconds)} runs, {words} of CPU time."]
+    runs = f"{len(seconds)} runs"
+    if len(seconds) < len(folder.rows):
+        runs = f"{len(folder.rows)} combinations of settings need {len(seconds)} different runs, which"
+    return [f"{runs} take {words} of CPU time."]
 
 
 _SERVED: Mapping[str, Callable[[str, Folder, Path], list[str]]] = {

@@ -121,7 +121,11 @@ def test_every_table_of_a_study_that_is_a_file_is_listed_and_linked() -> None:
 
 
 def test_the_runs_played_are_counted(make_pages: ModuleType, folder: Path) -> None:
-    assert written(make_pages, folder, "played") == ["5 points, 5 runs, 2 minutes of CPU time."]
+    assert written(make_pages, folder, "played") == ["5 runs take 2 minutes of CPU time."]
+    shared = ROWS.replace("dd", "cc").replace("ee", "cc")
+    (folder / "study.csv").write_text(HEADER + shared)
+    words = "5 combinations of settings need 3 different runs, which take a minute of CPU time."
+    assert written(make_pages, folder, "played") == [words]
 
 
 @pytest.mark.parametrize(
