@@ -71,7 +71,7 @@ def recovery_text(recovery: FileDocument) -> str:
 
 def scenario_validation_text(document: ScenarioDocument, forecast: ForecastDocument) -> str:
     """The same, and how large the run will be."""
-    bound = bound_word(forecast)
+    bound = bound_word("not_counted" in forecast, "may_not_come" in forecast)
     rows = [
         ("messages", f"{bound}{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
         *([("packets", f"{bound}{forecast['packets']:,} with data")] if "packets" in forecast else []),

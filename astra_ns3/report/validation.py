@@ -17,7 +17,7 @@ from astra_ns3.units import counted, format_bytes, format_rate, with_unit, witho
 def validation_text(document: Mapping[str, Any]) -> str:  # keys depend on the backend and the workload
     """The table, for people; ``document`` is a Validation as plain data."""
     forecast = document["forecast"]
-    bound = bound_word(forecast)
+    bound = bound_word("not_counted" in forecast, "may_not_come" in forecast)
     return aligned(
         [
             ("files", "valid"),
@@ -33,7 +33,7 @@ def validation_text(document: Mapping[str, Any]) -> str:  # keys depend on the b
     )
 
 
-def bound_word(forecast: ForecastDocument) -> str:
+def bound_word(leaves_out: bool, may_be_less: bool) -> str:
     """Return what stands before the numbers of a forecast that leaves things out, or has some that may not come."""
     words = {
         (False, False): "",
@@ -41,12 +41,12 @@ def bound_word(forecast: ForecastDocument) -> str:
         (False, True): "at most ",
         (True, True): "more or less than ",
     }
-    return words["not_counted" in forecast, "may_not_come" in forecast]
+    return words[leaves_out, may_be_less]
 
 
 def estimate_rows(forecast: ForecastDocument) -> list[tuple[str, str]]:
     """Return the estimates of a forecast, and why there may be more or less."""
-    bound = bound_word(forecast)
+    bound = bound_word("not_counted" in forecast, "may_not_come" in forecast)
     return [
         ("estimated time", f"{bound}{clock(forecast['wall_seconds'])} on one core"),
         ("estimated memory", f"{bound}{format_bytes(forecast['memory_bytes'])}"),

@@ -11,6 +11,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.documents import AnyConfig, given_of
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.forecasting.forecast import forecast
+from astra_ns3.experiments.forecasting.unsure import unsure_of
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import Options
@@ -30,6 +31,10 @@ class PointForecast:
 
     seconds: float
     bytes: int
+    leaves_out: bool = False
+    """Whether parts of the run aren't counted."""
+    may_be_less: bool = False
+    """Whether parts that are counted may not come."""
 
 
 def check_points(points: Iterable[Point]) -> None:
@@ -61,14 +66,19 @@ def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
         kind = (_kind(request), *(getattr(request, name) for name in _OF_NO_CONSEQUENCE))
         if kind not in alike:
             inputs = _inputs(request)
-            guess = None
-            if inputs is not None:
-                guess = forecast(parts_of(request, inputs), foreseen_tries(request, inputs))
-            alike[kind] = None if guess is None else PointForecast(guess.warm_seconds, guess.memory_bytes)
+            alike[kind] = None if inputs is None else _forecast_of(request, inputs)
         known = alike[kind]
         if known is not None:
             found[point.address] = known
     return found
+
+
+def _forecast_of(request: RunRequest, inputs: tuple[Inputs, ...]) -> PointForecast:
+    passes = [part.passes for _, part in request.parts] if isinstance(request, ScenarioRequest) else [request.passes]
+    unsure = unsure_of([*zip(inputs, passes, strict=True)])
+    guess = forecast(parts_of(request, inputs), foreseen_tries(request, inputs), unsure)
+    sides = bool(guess.not_counted), bool(guess.may_not_come)
+    return PointForecast(guess.warm_seconds, guess.memory_bytes, *sides)
 
 
 def _kind(request: RunRequest) -> tuple[Hashable, ...]:

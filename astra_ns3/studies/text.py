@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from astra_ns3.experiments.forecasting.costs import PROGRAM_SECONDS
 from astra_ns3.report.alignment import aligned, clock, table
+from astra_ns3.report.validation import bound_word
 from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import DONE, label_text
@@ -98,7 +99,7 @@ def _totals(
     if left:
         seconds += PROGRAM_SECONDS
         unknown = f", and {len(left) - len(known)} without a forecast" if len(known) < len(left) else ""
-        rows.append(
-            ("forecast", f"{clock(seconds)} of one core, start included{unknown}; at most {format_bytes(most)} a run")
-        )
+        bound = bound_word(any(guess.leaves_out for guess in known), any(guess.may_be_less for guess in known))
+        said = f"{bound}{clock(seconds)} of one core, start included{unknown}"
+        rows.append(("forecast", f"{said}; at most {format_bytes(most)} a run"))
     return rows

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from support.command import Finished, run_command
 from support.small_run import NETWORK, SYSTEM, WORKLOAD
+from support.studies import BASE
 
 import astra_ns3
 from astra_ns3.errors import PointsFailed
@@ -133,6 +134,17 @@ def test_a_list_says_what_is_there_and_what_the_rest_takes(folder: Path) -> None
     assert [point["status"] for point in points] == ["done", "not played"]
     assert points[0]["forecast_seconds"] is None
     assert points[1]["forecast_seconds"] > 0
+
+
+@pytest.mark.parametrize(("key", "value", "bound"), [("end", "9us", "at most "), ("passes", "forever", "at least ")])
+def test_a_list_says_on_which_side_a_forecast_errs(folder: Path, key: str, value: str, bound: str) -> None:
+    files = {name: BASE[name] for name in ("workload", "system")}
+    jobs = [{"name": name, **files, "npus": npus, "dimensions": [4]} for name, npus in (("a", ["0-3"]), ("b", ["4-7"]))]
+    jobs[1][key] = value
+    (folder / "two.yaml").write_text(yaml.safe_dump({"network": BASE["network"], "jobs": jobs}), encoding="utf-8")
+    part = {"axes": {"scenario.jobs.0.passes": [1, 2]}}
+    listed = study(folder, {"base": {"scenario": "two.yaml"}, "parts": {"passes": part}}, "--list")
+    assert f"forecast  {bound}" in listed.stdout
 
 
 def test_a_study_from_python_is_a_table_with_the_runs_behind_it(folder: Path) -> None:
