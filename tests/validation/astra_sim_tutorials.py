@@ -209,7 +209,7 @@ _RECORDED = [
     ),
     Comparison(
         "isca22-vgg16-tpu",
-        "VGG16 on 16 x 16 rings",
+        "VGG16 on two dimensions of rings of 16",
         ISCA,
         "5,489.225 us",
         recorded("5,489.225 us", "equal"),
@@ -217,7 +217,7 @@ _RECORDED = [
     ),
     Comparison(
         "isca22-vgg16-dgx2",
-        "VGG16 on 16 x 16 switches, `--compute-scale 0.41`",
+        "VGG16 on two dimensions of switches of 16, `--compute-scale 0.41`",
         ISCA,
         "5,632.316 us (compute 751.019)",
         recorded("5,632.424 us (compute 751.019)", "+19 ppm"),
@@ -225,7 +225,7 @@ _RECORDED = [
     ),
     Comparison(
         "isca22-gpt3-dgx2",
-        "GPT-3 on 16 x 16 switches, `--compute-scale 0.41`",
+        "GPT-3 on two dimensions of switches of 16, `--compute-scale 0.41`",
         ISCA,
         "787,767.34 us",
         recorded("727,182.53 us", "-7.69%"),
@@ -233,7 +233,7 @@ _RECORDED = [
     ),
     Comparison(
         "isca22-gpt3-tpu",
-        "GPT-3 on 16 x 16 rings",
+        "GPT-3 on two dimensions of rings of 16",
         ISCA,
         "1,655,238.43 us",
         recorded("1,564,964.89 us", "-5.45%"),

@@ -210,7 +210,7 @@ GROUPS = [
                 "62.5 KB",
                 lambda: against(_timely_kb(), 62.5, "KB", 1),
                 REST,
-                note="rates grow below t_low and fall above it",
+                note="our queue swings around t_low: rates grow below it and fall above it",
                 fast=False,
             ),
         ],

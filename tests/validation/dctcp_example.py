@@ -72,7 +72,7 @@ def _share(group: int, theirs: float) -> Callable[[], Found]:
     return find
 
 
-_WHY = "RED in gentle mode marks all packets only above twice the upper threshold"
+_WHY = "our RED (ns-3's gentle mode) marks all packets only above twice the upper threshold"
 GROUPS = [
     Group(
         "DCTCP over TCP, ns-3's examples/tcp: two bottlenecks, mean share of a flow",
@@ -88,7 +88,7 @@ GROUPS = [
                 long=True,
             )
             for number, what, theirs, paper in (
-                (1, "mean rate of a flow that crosses both bottlenecks (S1)", 23, 46),
+                (1, "DCTCP, two bottlenecks: mean rate of a flow that crosses both", 23, 46),
                 (2, "S2, across 10 Gb/s", 471, 475),
                 (3, "S3, across 1 Gb/s", 74, 54),
             )
