@@ -109,6 +109,18 @@ MADE: Sequence[tuple[dict[str, Any], Any]] = [
         ),
     ),
     (
+        {"kind": "on-off", "load": 0.2, "on": "10us", "off": "20us", "end": "100us"},
+        lambda sizes: on_off(
+            NPUS,
+            sizes,
+            rate_bps=RATE_BPS * 3 // 5,
+            on_ps=10 * PS_PER_US,
+            off_ps=20 * PS_PER_US,
+            duration_ps=100 * PS_PER_US,
+            seed=7,
+        ),
+    ),
+    (
         {"kind": "constant", "rate": "20Gbps", "end": "100us"},
         lambda sizes: constant(NPUS, sizes, rate_bps=20 * 10**9, duration_ps=100 * PS_PER_US, seed=7),
     ),

@@ -100,6 +100,7 @@ def test_uplinks_are_as_links_but_for_what_is_said() -> None:
     assert uplink(link=lossy, uplink={"rate": "400Gbps", "delay": "1us", "error_rate": 0.0}) == (400 * G, 1_000_000, 0)
     assert uplink(uplink={"delay": "1us"}, oversubscription=2) == (200 * G, 1_000_000, 0.0)
     assert uplink(oversubscription=0.5) == (800 * G, 500_000, 0.0)
+    assert uplink(oversubscription=0.5, links_per_spine=4) == (200 * G, 500_000, 0.0)
 
 
 @pytest.mark.parametrize(
