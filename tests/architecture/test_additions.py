@@ -84,7 +84,7 @@ def changed_tree(recipe: Recipe, package: Path, repository: Path, folder: Path) 
         ("transport", 0),
         ("backend", 1),
         ("tenant", 0),
-        ("source of requests", 2),
+        ("source of requests to servers", 2),
         ("admission to a port", 6),
         ("admission that a transport owns", 3),
     ],

@@ -171,7 +171,7 @@ assert plan.transports["tcp"].native(0, WaysOfMessages(False, False))["waiting_b
 )
 
 REQUESTS = Recipe(
-    row="source of requests",
+    row="source of requests to servers",
     files={
         "astra_ns3/config/requests.py": '''"""Requests that arrive at a server, for a test."""
 
