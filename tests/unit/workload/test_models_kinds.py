@@ -12,10 +12,12 @@ from support.documents.schemas import schema_of
 from support.models import blocks, exchanged, exchanges, flops, model_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.model.convolution import ConvolutionFile
 from astra_ns3.config.model.file import KINDS, ModelFile
 from astra_ns3.config.training_plan import Block, Group, Operation, Sharding, TrainingPlan, Uneven
 from astra_ns3.errors import InputError
 from astra_ns3.workload.memory.stage import stage_memory
+from astra_ns3.workload.models.convolution import layers_of
 from astra_ns3.workload.models.model_kinds import MODEL_KINDS
 
 NPUS, BATCH, TABLES, EMBEDDING, POOLING, ROWS = 4, 32, 8, 16, 10, 1000
@@ -203,6 +205,20 @@ def test_an_image_network_s_gradients_of_inputs_cost_as_much_as_its_forward_pass
     assert flops(first.forward) == flops(first.weight_gradient) == 2 * 112**2 * 7**2 * 3 * 64
     assert flops(first.input_gradient) == 0
     assert all(flops(block.forward) == flops(block.input_gradient) == flops(block.weight_gradient) for block in others)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("bottleneck", [False, True])
+def test_each_convolution_reads_the_picture_that_the_one_before_it_wrote(first: bool, bottleneck: bool) -> None:
+    residual = {"blocks": [2, 1, 2], "bottleneck": bottleneck, "stride_in_first": first}
+    file = model_of({"kind": "convolution", "name": "small", "model": {"residual": residual}}).file
+    assert isinstance(file, ConvolutionFile)
+    first_layer, *layers = layers_of(file.model)
+    size = first_layer.size // 2  # pooling
+    for layer in layers[:-1]:
+        if not layer.name.endswith("shortcut"):
+            assert layer.read_size == size, layer.name
+            size = layer.size
 
 
 def test_each_kind_of_file_has_a_builder_and_stands_in_the_schema() -> None:
