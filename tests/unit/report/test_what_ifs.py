@@ -163,7 +163,7 @@ def test_only_other_collectives_are_others() -> None:
     messages = {
         "source": np.array([0, 0, 0, 0, 1]),
         "collective": np.array([0, 0, 1, 1, 1]),
-        "bytes": np.array([5, 100, 300, 7, 9]),
+        "bytes": np.array([200, 100, 300, 7, 9]),
         "start_ps": np.array([0, 0, 0, 50, 0]),
         "end_ps": np.array([50, 50, 50, 90, 50]),
         "turn_ps": np.array([10, 0, 0, 0, 8]),
