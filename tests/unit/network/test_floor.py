@@ -162,6 +162,14 @@ def test_messages_between_servers_leave_a_leaf_by_its_uplinks_although_others_st
     assert found(plan, *inside, *((npu, npu + 4, 1250) for npu in range(4)))[0] == 400_000
 
 
+def test_messages_to_npus_beyond_all_senders_keep_their_ends() -> None:
+    """As of a list of flows: 100 bytes from 0 to 4, and 30 and 7 from 1 to 2."""
+    columns = (np.array([0, 1, 1]), np.array([4, 2, 2]), np.array([100, 30, 7]))
+    both = carried((3, 0, 5)).and_of([columns])
+    rows = zip(both.sender.tolist(), both.receiver.tolist(), both.bytes.tolist(), strict=True)
+    assert sorted(rows) == [(0, 4, 100), (1, 2, 37), (3, 0, 5)]
+
+
 def test_what_depends_on_the_network_alone_is_counted_once_for_all_floors(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": LINK, "uplink": LINK}
     one, other = (packets({**topology, "switch": SWITCH, "hosts_per_leaf": hosts}) for hosts in (2, 3))
