@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,13 @@ def test_the_seeds_and_limits_of_a_preset_s_part_go_first() -> None:
     limits = the_point(study, preset="paper").request.limits
     assert limits is not None
     assert (limits.wall_seconds, limits.memory_bytes) == (5.0, 2 * 2**30)
+
+
+def test_seeds_of_a_part_go_before_those_of_a_preset_and_these_before_those_of_the_study() -> None:
+    parts = {"own": {"axes": {"passes": [1]}, "seeds": 2}, "other": {"passes": [2]}}
+    study = {**study_of(**parts), "seeds": 3, "presets": {"paper": {"seeds": 4}}}
+    found = Counter(point.part for point in expanded(study, preset="paper").points)
+    assert found == {"own": 2, "other": 4}
 
 
 def test_two_parts_that_share_a_run_must_limit_it_alike() -> None:
