@@ -204,6 +204,13 @@ def test_few_bytes_drop_channels_then_threads(make: Make) -> None:
     assert [one.threads for one in found] == [96, 256, 512, 512, 512, 512]
 
 
+def test_the_bytes_that_a_channel_wants_count_all_ranks_of_all_servers(make: Make) -> None:
+    # Ring LL of 16 ranks: 512 threads x 8 bytes x 16 ranks = 64 KiB a channel
+    communicator = make("h100", 2, 8, "2.21", algo="Ring", proto="LL")
+    found = [choose(communicator, ALL_REDUCE, size * KIB).channels for size in (64, 128, 256)]
+    assert found == [1, 2, 4]
+
+
 def test_cells_of_least_traffic_spread_few_bytes_since_2_22(make: Make) -> None:
     # 64 KiB, LL: cells of 32 KiB / (2 x 4) = 4 KiB; two channels would have 64 KiB of traffic each, or two cells
     assert choose(make("h100", 1, 8, "2.29"), ALL_REDUCE, 64 * KIB).channels == 8
