@@ -216,7 +216,12 @@ def test_gradients_that_are_kept_in_shards_are_whole_until_a_bucket_has_gone(sha
 
 def test_gradients_of_all_parts_of_a_stage_are_whole_until_the_end_without_overlap() -> None:
     """Two parts of three blocks on each of two stages, 200 bytes of gradient a block."""
-    keys = {"schedule": "interleaved", "sharding": Sharding(2, overlap=False), "micro_batches": 4, "data": 4}
+    keys: dict[str, Any] = {
+        "schedule": "interleaved",
+        "sharding": Sharding(2, overlap=False),
+        "micro_batches": 4,
+        "data": 4,
+    }
     plan = plan_of(2, 2, 3, block=Block("b", (), parameters=100), **keys)
     assert peak(plan, 0, "buckets") == 6 * 200
 
