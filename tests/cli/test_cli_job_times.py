@@ -100,6 +100,12 @@ def test_the_picture_shows_the_failures_that_the_run_has(
     assert job["start_ps"] + job["lost_ps"] == max(again_us, default=0) * 10**6
 
 
+def test_a_run_says_by_how_much_its_jobs_are_scaled(command: Command, scenario: Path) -> None:
+    arguments = ("run", "--scenario", str(scenario), "--backend", "fake")
+    assert "multiplied   sizes by 0.5, compute times by 0.5\n" in command(*arguments, "--scale", "0.5").out
+    assert "multiplied" not in command(*arguments).out
+
+
 def test_a_run_says_who_was_ended_by_others(command: Command, scenario: Path) -> None:
     finished = command("run", "--scenario", str(scenario), "--backend", "fake")
     assert finished.status == 0
