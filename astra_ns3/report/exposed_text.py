@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.report.alignment import percent
 from astra_ns3.units import format_time
 
@@ -50,7 +50,7 @@ def npu_computing(compute_ps: int, whole_ps: int, npu: int) -> str:
     return npu_time(compute_ps, whole_ps, npu) if compute_ps else f"no computations on NPU {npu}"
 
 
-def scale_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+def scale_rows(metadata: RunDocument | SeedsDocument) -> list[tuple[str, str]]:
     """Return a row of a table that says what the scales of a run multiply, or of a run of several ``jobs``; none if
     they are 1."""
     sizes, times = metadata.get("comm_scale", 1), metadata.get("compute_scale", 1)
