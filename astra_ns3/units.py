@@ -157,10 +157,10 @@ def _as_bytes(number: Fraction, unit: str, units: Mapping[str, int]) -> str:
     in_bytes = "" if match is None else f"{match[1].replace('k', 'K')}B{match[2]}"
     if in_bytes not in units:
         return ""
-    return (
-        f"; B is a byte and b a bit: did you mean '{float(number / 8):g}{in_bytes}' (8 bits a byte) "
-        f"or '{float(number):g}{in_bytes}'?"
-    )
+    sizes = {f"'{float(number / 8):g}{in_bytes}' (8 bits a byte)": number / 8, f"'{float(number):g}{in_bytes}'": number}
+    meant = [words for words, size in sizes.items() if (size * units[in_bytes]).denominator == 1]
+    part = "" if len(meant) == len(sizes) else ", and this is no whole number of bytes"
+    return f"; B is a byte and b a bit{part}" + (f": did you mean {' or '.join(meant)}?" if meant else "")
 
 
 def _smallest(units: Mapping[str, int]) -> str:

@@ -134,6 +134,7 @@ def scenario_document(
         "compat": first.compat,
         "backend": request.backend_name,
         "seed": request.seed,
+        **scales_document(request),
         "record": list(request.record),
         "hook": request.on_built is not None,
         "limits": asdict(request.end),
@@ -209,18 +210,22 @@ def _flows_of_tenant(flows: FlowTotals) -> TenantDocument:
 
 def options_document(request: RunRequest) -> RunDocument:
     """The options of a run that nothing of its files can go before."""
-    comm_scale, compute_scale = request.scales
     return {
         "backend": request.backend_name,
         "seed": request.seed,
         "passes": request.passes,
         "report_npu": request.report_npu,
-        "comm_scale": comm_scale,
-        "compute_scale": compute_scale,
+        **scales_document(request),
         "record": list(request.record),
         "hook": request.on_built is not None,
         "limits": asdict(request.end),
     }
+
+
+def scales_document(request: RunRequest) -> RunDocument:
+    """Return by how much a run, or each job of it, is scaled."""
+    comm_scale, compute_scale = request.scales
+    return {"comm_scale": comm_scale, "compute_scale": compute_scale}
 
 
 def usual_options() -> RunDocument:

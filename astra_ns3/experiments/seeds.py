@@ -12,7 +12,7 @@ from pathlib import Path
 
 from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
-from astra_ns3.experiments.metadata import stop_document
+from astra_ns3.experiments.metadata import scales_document, stop_document
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.experiments.store import SEEDS_FORMAT, RunFolder
@@ -148,6 +148,7 @@ def _document(
         "workload": {"source": workload.get("source"), "loop": workload.get("loop")},
         "npus": first.get("npus"),
         "passes": request.passes,
+        **scales_document(request),
         "held_fixed": _held_fixed(first),
         "warnings": first.get("warnings", []),
         "files": [RUN_FILE],

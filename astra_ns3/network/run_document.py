@@ -378,7 +378,8 @@ class RunDocument(ForeseenDocument, total=False):
     """When the last NPU or job was done; in a stopped run, the simulated time reached."""
     floor: FloorDocument | None
     """The least time that the run or job can take, by its own bytes and computations; a job's floor names NPUs by the
-    network's numbers. Null for a stopped run or job, and a backend of your own."""
+    network's numbers. Null for a run or job that was stopped or began again, for a run with such a job, and for a
+    backend of your own."""
     job: TenantDocument
     """The job, in the folder of one of several."""
     jobs: Sequence[TenantDocument]

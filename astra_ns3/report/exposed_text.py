@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.report.alignment import percent
 from astra_ns3.units import format_time
 
@@ -50,11 +50,13 @@ def npu_computing(compute_ps: int, whole_ps: int, npu: int) -> str:
     return npu_time(compute_ps, whole_ps, npu) if compute_ps else f"no computations on NPU {npu}"
 
 
-def scale_rows(metadata: RunDocument) -> list[tuple[str, str]]:
-    """Return a row of a table that says what the run's scales multiply; none if they are 1."""
+def scale_rows(metadata: RunDocument | SeedsDocument) -> list[tuple[str, str]]:
+    """Return a row of a table that says what the scales of a run multiply, or of a run of several ``jobs``; none if
+    they are 1."""
     sizes, times = metadata.get("comm_scale", 1), metadata.get("compute_scale", 1)
-    layers = metadata["workload"].get("layers") or ()
+    layers = metadata.get("workload", {}).get("layers") or ()
     kept = "; update times stay" if times != 1 and any(layer.get("update_ns") for layer in layers) else ""
-    what = "starts of flows" if "flows" in metadata else "compute times"
+    of_flows = {each.get("exposed_ps") is None for each in metadata.get("jobs", [metadata])}
+    what = " and ".join(("compute times", "starts of flows")[each] for each in sorted(of_flows))
     words = [f"{name} by {scale:g}" for name, scale in (("sizes", sizes), (what, times)) if scale != 1]
     return [("multiplied", f"{', '.join(words)}{kept}")] if words else []

@@ -56,9 +56,14 @@ def end_of(metadata: RunDocument) -> int:
 
 
 def changes_of(run: Records) -> list[EventDocument]:
-    """Return the events of a run's network; of a job without those of NPUs that it hasn't."""
+    """Return the events of a run's network; of a job without those that other NPUs alone feel.
+
+    An NPU that goes down may take the switch of its host along.
+    """
     npus = (run.metadata.get("job") or {}).get("npus")
-    return [event for event in run.events if npus is None or "npu" not in event or event["npu"] in npus]
+    return [
+        event for event in run.events if npus is None or "npu" not in event or event["npu"] in npus or "up" in event
+    ]
 
 
 def layers_of_other_parts(run: Records) -> frozenset[str]:

@@ -9,7 +9,7 @@ from astra_ns3.network.run_document import EventDocument, RowDocument, ScenarioD
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series, Spans
 from astra_ns3.report.scenario_text import event_spans, start_text, state_text
-from astra_ns3.units import PS_PER_US, counted
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_US, counted
 
 MOST_ARRIVALS = 24
 """More jobs that arrive find no room; the first are shown."""
@@ -112,9 +112,18 @@ def _begin_ps(job: TenantDocument) -> int:
 
 
 def _failures(job: TenantDocument) -> list[tuple[int, int]]:
-    """Return when a job's devices fail, each with when the job begins again."""
-    most = job.get("most_restarts", 0)
-    return [(time_ps, time_ps + job["restart_after_ps"]) for time_ps in job.get("fails_ps", [])[:most]]
+    """Return when a device fails that ends a try, as the timetable of a run has it, each with when the job goes on.
+
+    A failure hits nobody before the job's start, until a further try has begun, and from the job's end on.
+    """
+    found: list[tuple[int, int]] = []
+    plays_from_ps, end_ps = _begin_ps(job), job.get("end_ps", LARGEST_INTEGER)
+    for time_ps in sorted(job.get("fails_ps", [])):
+        if plays_from_ps <= time_ps < end_ps and len(found) < job["most_restarts"]:
+            again_ps = time_ps + job["restart_after_ps"]
+            found.append((time_ps, min(again_ps, end_ps)))
+            plays_from_ps = again_ps + 1
+    return found
 
 
 def _from_to(job: TenantDocument, last_ps: int) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from astra_ns3.network.run_document import (
     npus_of,
 )
 from astra_ns3.report.alignment import aligned, clock, given_text, ranges, table
+from astra_ns3.report.exposed_text import scale_rows
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.validation import bound_word, estimate_rows
 from astra_ns3.units import counted, exact_time, format_bytes, format_rate, format_time
@@ -245,6 +246,7 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     timing = metadata["timing"]
     whole = [
         ("run", f"{metadata['run_name']}{state}"),
+        *scale_rows(metadata),
         ("finish", format_time(metadata["finish_ps"])),
         *allowed_rows(metadata),
         *_waits(metadata),

@@ -8,6 +8,7 @@ from pathlib import Path
 from astra_ns3.network.floor.floor import is_below
 from astra_ns3.network.run_document import SeedsDocument
 from astra_ns3.report.alignment import aligned, clock
+from astra_ns3.report.exposed_text import scale_rows
 from astra_ns3.units import format_time
 
 
@@ -22,6 +23,7 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
         ]
     rows += [
         ("passes", str(document["passes"])),
+        *scale_rows({**document, "jobs": [run for run in document["runs"] if run["finish_ps"] is not None]}),
         ("seeds", f"{first} to {last}  ({document['seeds_complete']} of {document['seeds']} complete)"),
         *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),

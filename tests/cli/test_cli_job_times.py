@@ -68,6 +68,44 @@ def test_the_picture_shows_failures_and_no_delay_after_another_job_as_a_time(com
         assert ("until they begin again" in when.note) == (asked is jobs)
 
 
+@pytest.mark.parametrize(
+    ("keys", "fails_us", "at_most", "drawn"),
+    [
+        ({}, [60, 20, 25, 70, 75], 2, [(20, 30), (60, 70)]),
+        ({}, [20, 30, 31], 3, [(20, 30), (31, 41)]),
+        ({"start": "50us"}, [20, 80], 1, [(80, 90)]),
+        ({"start": "50us"}, [50], 1, [(50, 60)]),
+        ({"end": "50us"}, [20, 50, 60], 3, [(20, 30)]),
+        ({"end": "25us"}, [20], 1, [(20, 25)]),
+    ],
+)
+def test_the_picture_shows_the_failures_that_the_run_has(
+    command: Command, scenario: Path, keys: dict[str, Any], fails_us: list[int], at_most: int, drawn: list[Any]
+) -> None:
+    restart = {"after": "10us", "at-most": at_most, "fails": [f"{time_us}us" for time_us in fails_us]}
+    lasting = {**SCENARIO["jobs"][0], "passes": 1000, "restart": restart, **keys}  # type: ignore[dict-item]
+    scenario.write_text(json.dumps({**SCENARIO, "jobs": [lasting]}), encoding="utf-8")
+    when = scenario_figure(command("show", "scenario", str(scenario), "--json").json).panels[1]
+    found = [
+        (start, start + length)
+        for series in when.series
+        if isinstance(series, Spans) and series.colour == GREY
+        for start, length in zip(np.asarray(series.starts), np.asarray(series.lengths), strict=True)
+    ]
+    assert found == drawn
+    command("run", "--scenario", str(scenario), "--backend", "fake", "--output", str(scenario.parent / "out"))
+    job = json.loads((scenario.parent / "out" / "run.json").read_text(encoding="utf-8"))["jobs"][0]
+    again_us = [end_us for start_us, end_us in drawn if end_us == start_us + 10]
+    assert job["restarts"] == len(again_us)
+    assert job["start_ps"] + job["lost_ps"] == max(again_us, default=0) * 10**6
+
+
+def test_a_run_says_by_how_much_its_jobs_are_scaled(command: Command, scenario: Path) -> None:
+    arguments = ("run", "--scenario", str(scenario), "--backend", "fake")
+    assert "multiplied   sizes by 0.5, compute times by 0.5\n" in command(*arguments, "--scale", "0.5").out
+    assert "multiplied" not in command(*arguments).out
+
+
 def test_a_run_says_who_was_ended_by_others(command: Command, scenario: Path) -> None:
     finished = command("run", "--scenario", str(scenario), "--backend", "fake")
     assert finished.status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,3 +50,18 @@ def test_a_job_is_stopped_alike_on_any_number_of_cores() -> None:
     one, more = play("ns3", "roce", *jobs), play("ns3", "roce", *jobs, cores=2)
     assert (messages(more), more.finish_ps) == (messages(one), one.finish_ps)
     assert RING_OF_4 < messages(more) < 2 * RING_OF_4
+
+
+@pytest.mark.parametrize("policy", ["LIFO", "FIFO"])
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+def test_a_stopped_job_has_done_the_passes_whose_collective_has_ended(
+    backend: str, transport: str, policy: str
+) -> None:
+    """With LIFO the later passes' collectives go before those of earlier ones. No NPU ends the last pass before all."""
+    whole = replace(job("whole", 0, size=MIB, passes=8), system=small_system(**{"scheduling-policy": policy}))
+    whole_ps = play(backend, transport, whole).finish_ps
+    result = play(backend, transport, replace(whole, end_ps=whole_ps * 5 // 8))
+    collectives = result.tenants["whole"].collectives
+    ended = {*collectives["iteration"][collectives["end_us"].notna()]}
+    assert (7 in ended) == (policy == "LIFO")
+    assert result.metadata["jobs"][0]["passes_done"] == len(ended - {7}) > 2

@@ -195,6 +195,8 @@ def test_jobs_beside_one_that_fails_play_as_without_it(files: Files) -> None:
     result = files.play([files.job(restart=restart, npus=[0, 1]), files.job("b", [2, 3])], down)
     alone = files.play([files.job("b", [2, 3])])
     assert result.metadata["jobs"][0]["restarts"] > 0
+    floors = [each.metadata["floor"] for each in (result, *result.tenants.values())]
+    assert [floor is None for floor in floors] == [True, True, False]
     assert result.tenants["b"].finish_ps == alone.finish_ps
     assert result.tenants["b"].collectives.equals(alone.tenants["b"].collectives)
 

@@ -36,6 +36,8 @@ SEEDS: Mapping[str, str] = {
     "workload": "the workload's file",
     "npus": "NPUs of the runs",
     "passes": "passes of the runs",
+    "comm_scale": "the option `--comm-scale`",
+    "compute_scale": "the option `--compute-scale`",
     "warnings": "warnings of the runs",
     "seed": "the first seed",
     "seeds": "how many were asked for",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from astra_ns3.playing.player.cohort import Cohort
 from astra_ns3.playing.player.tape import Written, WrittenWait
@@ -53,20 +53,24 @@ class PassCounter:
         """Something that was posted has ended."""
         if handle in self._handles:
             self._handles.remove(handle)
-            self._open[handle.request.label.iteration] -= 1
-            self._look()
+            iteration = handle.request.label.iteration
+            self._open[iteration] -= 1
+            self._look([iteration])
 
     def _goes_on(self, cohort: Cohort, iteration: int) -> None:
         if iteration <= cohort.iteration:
             return
-        for number in range(cohort.iteration, iteration):
+        left = range(cohort.iteration, iteration)
+        for number in left:
             self._past[number] += len(cohort.npus)
         cohort.iteration = iteration
-        self._look()
+        self._look(left)
 
-    def _look(self) -> None:
-        while self._past.get(self.done) == self._npus and not self._open.get(self.done):
-            self._past.pop(self.done)
-            self._open.pop(self.done, None)
-            self.done += 1
-            self._told(self.done)
+    def _look(self, passes: Iterable[int]) -> None:
+        """Count those of some passes that are done now; with LIFO a later one may be done before an earlier one."""
+        for number in passes:
+            if self._past.get(number) == self._npus and not self._open.get(number):
+                self._past.pop(number)
+                self._open.pop(number, None)
+                self.done += 1
+                self._told(self.done)

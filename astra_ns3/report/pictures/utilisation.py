@@ -13,8 +13,8 @@ from astra_ns3.report.figures.style import time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import Level, chosen, levels, paces
-from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed
-from astra_ns3.report.tables import Records
+from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed, start_of
+from astra_ns3.report.tables import Numbers, Records
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
 MOST_COLUMNS = 400
@@ -30,18 +30,18 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     """Return a heat map: percent of the link's rate, or Gb/s where rates aren't known."""
     finish_ps = end_of(records.metadata)
     table = needed(records, "utilisation")
-    sums, _, bin_ps = _sums(records, table, finish_ps, MOST_COLUMNS)
+    sums, _, edges_ps = _sums(records, table, finish_ps, MOST_COLUMNS)
     rows = levels(records, chosen(table.texts("port"), choice.select))
     ports = [name for level in rows for name in level.ports]
     if not table.rows:
         return Figure([Panel(Axis(), Axis(), (), empty="no observed port sent anything", height=1.5)], around=0)
     inches = 0.11 * len(ports) if len(ports) <= _MOST_NAMES else min(0.008 * len(ports) + 1.6, 2.8)
-    values, unit = _rates(records, sums, ports, bin_ps)
-    factor, time = time_unit(values.shape[1] * bin_ps)
+    values, unit = _rates(records, sums, ports, edges_ps)
+    factor, time = time_unit(int(edges_ps[-1]))
     of = Axis("link utilisation", unit, 0, 100) if unit == "%" else Axis("sent", unit, 0)
-    until = values.shape[1] * bin_ps / factor
+    since, until = edges_ps[0] / factor, edges_ps[-1] / factor
     edges = np.cumsum([0, *(len(level.ports) for level in rows)])
-    series: list[Series] = [Heat(values, of, (0, until))]
+    series: list[Series] = [Heat(values, of, (since, until))]
     series += [Rule(float(edge), colour="white", width=0.8) for edge in edges[1:-1]]
     panel = Panel(Axis("time", time, 0, until), _names(rows, ports, edges, inches), series, height=inches)
     return Figure([panel], around=1.2)
@@ -54,18 +54,18 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     factor, time = time_unit(end_ps, 1)
     panels = []
     for shown, table in tables:
-        sums, together, bin_ps = _sums(shown.run, table, end_ps, min(_MOST_BINS, detail))
+        sums, together, edges_ps = _sums(shown.run, table, end_ps, min(_MOST_BINS, detail))
         busiest = sorted(sums, key=lambda port: -float(sums[port].sum()))[: min(_MOST_PORTS, detail)]
         ports = [port for level in levels(shown.run, busiest) for port in level.ports]
         if len(ports) < len(sums):
             notes.append(f"{shown.name}: the {len(ports)} busiest ports of {len(sums)}.")
         if together > 1:
             notes.append(f"{shown.name}: means over {together} intervals each.")
-        values, unit = _rates(shown.run, sums, ports, bin_ps)
+        values, unit = _rates(shown.run, sums, ports, edges_ps)
         link_to = {row["port"]: row["link_to"] for row in shown.run.rows(SWITCH)}
         names = [f"{port} → {link_to[port]}" if port in link_to else port for port in ports]
         of = Axis(unit=unit, low=0, high=100 if unit == "%" else None)
-        heat = Heat(values.round(0 if unit == "%" else 1), of, (0, values.shape[1] * bin_ps / factor), names)
+        heat = Heat(values.round(0 if unit == "%" else 1), of, (edges_ps[0] / factor, edges_ps[-1] / factor), names)
         height = 1.3 + max(0.12 * min(len(ports), 40), 1.2)
         panels.append(
             Panel(Axis("time", time, 0, end_ps / factor), Axis(), [heat], shown.name, of_run=True, height=height)
@@ -73,27 +73,29 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     return Figure(panels, notes)
 
 
-def _sums(records: Records, table: Recorded, end_ps: int, most: int) -> tuple[Mapping[str, Real], int, int]:
-    """Return bytes of each port in at most so many bins, how many intervals each has, and how long it is."""
+def _sums(records: Records, table: Recorded, end_ps: int, most: int) -> tuple[Mapping[str, Real], int, Numbers]:
+    """Return bytes of each port in at most so many bins, how many intervals each has, and the bins' edges."""
     interval_ps = parse_time_ps(records.metadata["network"]["observe"]["utilisation_interval"])
-    intervals = max(1, -(-end_ps // interval_ps))
+    before_ps = start_of(records.metadata) % interval_ps  # a job may start inside an interval
+    intervals = max(1, -(-(end_ps + before_ps) // interval_ps))
     together = -(-intervals // most)
     bins = -(-intervals // together)
     sums: dict[str, Real] = defaultdict(lambda: np.zeros(bins))
     for batch in table.batches(["time_ps", "port", "wire_bytes"]):
-        places = ((batch["time_ps"] - 1) // interval_ps) // together  # a row stands at the end of its interval
+        places = (
+            (batch["time_ps"] + before_ps - 1) // interval_ps
+        ) // together  # a row stands at the end of its interval
         for port, rows in by_value(batch["port"]):
             inside = rows[places[rows] < bins]
             sums[port] += np.bincount(places[inside], weights=batch["wire_bytes"][inside], minlength=bins)
-    return sums, together, together * interval_ps
+    return sums, together, np.arange(bins + 1) * together * interval_ps - before_ps
 
 
-def _rates(records: Records, sums: Mapping[str, Real], ports: Sequence[str], bin_ps: int) -> tuple[Real, str]:
+def _rates(records: Records, sums: Mapping[str, Real], ports: Sequence[str], edges_ps: Numbers) -> tuple[Real, str]:
     """Return percent of each port's rate then, ``(ports, bins)``, or Gb/s where a rate isn't known; and which."""
-    bps = 8 * np.array([sums[port] for port in ports]) * PS_PER_SECOND / bin_ps
+    bps = 8 * np.array([sums[port] for port in ports]) * PS_PER_SECOND / np.diff(edges_ps)
     rates = paces(records)
     if all(port in rates for port in ports):
-        edges_ps = np.arange(bps.shape[1] + 1) * bin_ps
         return 100 * bps / np.array([rates[port].means_bps(edges_ps) for port in ports]), "%"
     return bps / 1e9, "Gb/s"
 

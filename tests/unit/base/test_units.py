@@ -142,6 +142,20 @@ def test_a_size_in_bits_is_answered_with_that_in_bytes(
     assert 8 * parse(bytes_) == parse(same)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("5b", ", and this is no whole number of bytes: did you mean '5B'?"),
+        ("0.001kb", ", and this is no whole number of bytes: did you mean '0.001KB'?"),
+        ("0.5b", ", and this is no whole number of bytes"),
+    ],
+)
+def test_no_part_of_a_byte_is_suggested_for_bits(text: str, hint: str) -> None:
+    with pytest.raises(InputError) as refused:
+        units.parse_bytes(text)
+    assert str(refused.value).endswith(f"; B is a byte and b a bit{hint}")
+
+
 def test_a_wrong_unit_is_answered_with_the_allowed_ones_and_the_nearest() -> None:
     with pytest.raises(InputError, match=r"'100G' is not a rate: unit 'G' is not .*; did you mean '100Gbps'\?"):
         units.parse_rate("100G")

@@ -215,6 +215,13 @@ def test_seeds_that_draw_nothing_say_so() -> None:
     assert said not in seeds_text(seeds(1).document, None)
 
 
+def test_seeds_of_a_scaled_run_say_what_is_multiplied() -> None:
+    document = seeds(2, scale=0.5).document
+    assert (document["comm_scale"], document["compute_scale"]) == (0.5, 0.5)
+    assert "multiplied             sizes by 0.5, compute times by 0.5\n" in seeds_text(document, None)
+    assert "multiplied" not in seeds_text(seeds(1).document, None)
+
+
 def test_seeds_below_the_floor_are_marked() -> None:
     document = seeds(3).document
     for run, share in zip(document["runs"], (0.5, 1.5, 0.25), strict=True):

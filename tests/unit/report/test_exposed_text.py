@@ -232,7 +232,8 @@ def test_a_step_of_a_channel_is_over_when_all_is_handled_whatever_came_last() ->
     [
         ({}, []),
         ({"comm_scale": 0.5}, ["sizes by 0.5"]),
-        ({"compute_scale": 2.0, "flows": {}}, ["starts of flows by 2"]),
+        ({"compute_scale": 2.0, "exposed_ps": None}, ["starts of flows by 2"]),
+        ({"compute_scale": 2.0, "jobs": [{"exposed_ps": 0}, {}]}, ["compute times and starts of flows by 2"]),
         ({"comm_scale": 3.0, "compute_scale": 0.25}, ["sizes by 3, compute times by 0.25"]),
         (
             {"compute_scale": 0.0, "workload": {"layers": [{"update_ns": 0}, {"update_ns": 5}]}},
@@ -241,7 +242,7 @@ def test_a_step_of_a_channel_is_over_when_all_is_handled_whatever_came_last() ->
     ],
 )
 def test_a_row_says_what_scales_multiply(keys: dict[str, object], words: list[str]) -> None:
-    metadata: RunDocument = {"comm_scale": 1.0, "compute_scale": 1.0, "workload": {}, **keys}  # type: ignore[typeddict-item]
+    metadata: RunDocument = {"comm_scale": 1.0, "compute_scale": 1.0, "exposed_ps": 0, **keys}  # type: ignore[typeddict-item]
     assert scale_rows(metadata) == [("multiplied", each) for each in words]
 
 

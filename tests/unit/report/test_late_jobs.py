@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,9 @@ from support.trace import read_trace
 import astra_ns3
 from astra_ns3 import Tenant
 from astra_ns3.cli.plot import plot_command
+from astra_ns3.report.figures.figure import Heat
+from astra_ns3.report.pictures.shown import Shown
+from astra_ns3.report.pictures.utilisation import KIND as UTILISATION
 from astra_ns3.report.records import SinceStart, needed, table_of
 from astra_ns3.report.timeline.timeline import left_out, write_timeline
 from astra_ns3.report.timeline.usual import FILE
@@ -96,3 +100,31 @@ def test_pictures_and_the_timeline_of_a_late_job_show_the_ports_of_all_jobs(late
     write_timeline(run)
     counters = read_trace(late / FILE).counters
     assert min(time for samples in counters.values() for time, _ in samples) == 0
+
+
+def test_a_late_job_s_utilisation_counts_intervals_and_their_rates_from_the_run_s_start(late: Path) -> None:
+    """The link is full all the time: with 100 Gb/s until 30 us, which is 5 us in the job, and then with 10 Gb/s."""
+    sent = [125_000, 12_500, 12_500]
+    write_table(
+        late.parent, "utilisation", {"time_ps": [30 * US, 40 * US, 50 * US], "port": ["host0"] * 3, "wire_bytes": sent}
+    )
+    slower = {
+        "event": 0,
+        "name": "host 0 - switch 0",
+        "link": 0,
+        "start_ps": 30 * US,
+        "end_ps": None,
+        "rate_bps": 10**10,
+    }
+    for folder, keys in ((late, {"finish_ps": 20 * US}), (late.parent, {"events": [slower]})):
+        told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        (folder / "run.json").write_text(json.dumps({**told, **keys}), encoding="utf-8")
+    run = astra_ns3.Result.load(late)
+    (image,) = run.plot.utilisation().axes[0].get_images()
+    assert np.asarray(image.get_array()).tolist() == [[100, 100, 100]]
+    assert list(image.get_extent()[:2]) == [-5, 25]
+    figure = UTILISATION.section.make([Shown(run, "late", 0)], 100) if UTILISATION.section else None
+    assert figure is not None
+    (heat,) = figure.panels[0].series
+    assert isinstance(heat, Heat)
+    assert (np.asarray(heat.values).tolist(), heat.edges) == ([[100, 100, 100]], (-5, 25))

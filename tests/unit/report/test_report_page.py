@@ -208,7 +208,7 @@ def test_the_timeline_of_a_job_has_a_lane_for_changes_of_the_network_on_the_job_
     assert panel.layout["yaxis"]["ticktext"][-1] == "network"
 
 
-def test_a_job_is_told_no_change_of_an_npu_that_it_hasn_t(tmp_path: Path) -> None:
+def test_a_job_is_told_no_change_of_an_npu_that_it_hasn_t_but_one_that_goes_down(tmp_path: Path) -> None:
     run = played(tmp_path / "run", record=["timeline"])
     slow = {"start_ps": 1000, "end_ps": None, "slower": 2}
     events = [{**slow, "event": npu, "name": f"npu {npu}", "npu": npu} for npu in (1, 9)]
@@ -217,8 +217,10 @@ def test_a_job_is_told_no_change_of_an_npu_that_it_hasn_t(tmp_path: Path) -> Non
     job = astra_ns3.Result(document, Files(folder=run.folder), run.folder)
     told = network_changes([Shown(job, "job", 0)])
     assert ("npu 1" in told, "npu 9" in told, "all NPUs" in told) == (True, False, True)
-    document["events"] = events[1:2]
-    assert not [each for each in panels("timeline", job)[0].traces if each.get("name") == "changed"]
+    for keys, lanes in (({}, 0), ({"still": True}, 0), ({"control": {}}, 0), ({"up": False}, 1)):
+        document["events"] = [{"event": 1, "name": "npu 9", "npu": 9, "start_ps": 1000, "end_ps": None, **keys}]
+        assert [each.get("name") for each in panels("timeline", job)[0].traces].count("changed") == lanes
+        assert ("npu 9" in network_changes([Shown(job, "job", 0)])) == bool(lanes)
 
 
 def test_a_timeline_of_many_short_turns_shows_how_much_of_each_there_is() -> None:
