@@ -99,7 +99,7 @@ def test_the_seeds_and_limits_of_a_preset_s_part_go_first() -> None:
 
 
 def test_seeds_of_a_part_go_before_those_of_a_preset_and_these_before_those_of_the_study() -> None:
-    parts = {"own": {"axes": {"passes": [1]}, "seeds": 2}, "other": {"passes": [2]}}
+    parts: dict[str, Any] = {"own": {"axes": {"passes": [1]}, "seeds": 2}, "other": {"passes": [2]}}
     study = {**study_of(**parts), "seeds": 3, "presets": {"paper": {"seeds": 4}}}
     found = Counter(point.part for point in expanded(study, preset="paper").points)
     assert found == {"own": 2, "other": 4}
