@@ -58,7 +58,7 @@ def network_document(case: Case, folder: Path) -> dict[str, Any]:
         data["topology"]["path"] = str(folder / data["topology"]["path"])
     for transport in [data.get("transport"), *data.get("transports", [])]:
         control = transport.get("congestion_control") if isinstance(transport, dict) else None
-        if isinstance(control, dict) and ":" in str(control["kind"]):
+        if isinstance(control, dict) and ":" in str(control.get("kind")):
             control["kind"] = str(REPOSITORY / control["kind"])
     return data
 

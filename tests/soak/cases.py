@@ -51,7 +51,7 @@ def random_case(seed: int, scenarios: float = 0) -> Case:
     """The case of a seed; ``scenarios``: the share of seeds whose case is a scenario."""
     case = replace(_random_case(seed), cores=Draw(f"cores {seed}").pick(1, 2, 3))
     if case.network and Draw(f"is a scenario {seed}").chance(scenarios):
-        config, graph = _built(dict(case.network), dict(case.files))
+        config, graph = built(dict(case.network), dict(case.files))
         if graph.links:
             job = draw_scenario(seed, config, graph, 30_000_000)
             return replace(case, job=job, record=(), name=f"{case.name}, a scenario")
@@ -79,19 +79,19 @@ def _random_case(seed: int) -> Case:
     )
     draw_switches(draw, parts.places, roce, packet_bytes, lossless=mix in ("lossless", "mixed"))
     network: Drawn = {"topology": topology, "transport": transport}
-    config, graph = _built(network, files)
+    config, graph = built(network, files)
     topology |= draw_dimensions(draw, topology, config.npus, several=mix == "mixed")
     _finish_routing(draw, topology, config.npus)
     if loses and draw.chance(0.2):
         topology["nic"] = {"buffer": 40 * packet_bytes}
     if mix == "mixed":
         network = _on_both(draw, topology, roce, tcp, files)
-    config, graph = _built(network, files)
+    config, graph = built(network, files)
     if short_of_headroom:
         for place in parts.places:
             short: Drawn = draw.pick({"headroom": draw.pick(0, packet_bytes)}, {"headroom_factor": 0.5})
             place["pfc"] |= {**short, "alpha": draw.pick(1.0, 4.0)}
-        config, graph = _built(network, files)
+        config, graph = built(network, files)
     draw_buffers(draw, parts.places, graph, config, packet_bytes)
     network["observe"] = _observe(draw, graph, config)
     packets = draw.between(2000, 25_000) if not is_in_python(roce) else draw.between(500, 3000)
@@ -137,7 +137,7 @@ def _over_drawn_switches(draw: Draw, parts: Parts, network: Drawn, files: dict[s
     topology = network.get("topology", {})
     if not parts.places or not draw.chance(0.6):
         return
-    _, graph = _built(network, files)
+    _, graph = built(network, files)
     lanes = parts.places[0]["credits"]["lanes"]
     if all(config.credits is not None for config in graph.switch_configs) and not find_circle(
         graph, shortest_paths(graph), orders_by_hop(graph), lanes, detours=True
@@ -150,10 +150,10 @@ def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], j
     of_roce = network.get("transport", {}).get("kind") == "roce"
     if not draw.chance(REDUCING) or not parts.places or not of_roce or job["kind"] != "workload":
         return
-    _, graph = _built(network, files)
+    _, graph = built(network, files)
     kept = {number: _kept(graph, number) for number in range(graph.switches)}
     draw_reduction(draw, parts.places)
-    _, graph = _built(network, files)
+    _, graph = built(network, files)
     more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:
         place["buffer"] = place["buffer"] * (2 if "credits" in place else 1) + more
@@ -167,13 +167,13 @@ def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], jo
         return
     if any("credits" in place for place in parts.places):
         return
-    _, graph = _built(network, files)
+    _, graph = built(network, files)
     kept = {number: _kept(graph, number) for number in range(graph.switches)}
     draw_storage(draw, network["topology"], graph)
     of_roce = network.get("transport", {}).get("kind") == "roce"
     if stores and of_roce and draw.chance(0.5) and not any("reduction" in place for place in parts.places):
         draw_reduction(draw, parts.places)
-    config, graph = _built(network, files)
+    config, graph = built(network, files)
     more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:
         place["buffer"] = place["buffer"] + more
@@ -195,7 +195,8 @@ def _imported(seed: int, draw: Draw) -> Case:
     return Case(f"seed {seed}", {}, job, files, draw.randint(1, 1000))
 
 
-def _built(network: Drawn, files: dict[str, str]) -> tuple[NetworkConfig, Graph]:
+def built(network: Drawn, files: dict[str, str]) -> tuple[NetworkConfig, Graph]:
+    """Return the network and the graph of a network file that stands beside these files."""
     with tempfile.TemporaryDirectory(prefix="astra-ns3-soak-") as name:
         case = Case("", network, {}, files)
         write_files(case, Path(name))
@@ -226,7 +227,7 @@ def _finish_routing(draw: Draw, topology: Drawn, npus: int) -> None:
 
 def _on_both(draw: Draw, topology: Drawn, roce: Drawn, tcp: Drawn, files: dict[str, str]) -> Drawn:
     """A transport for each dimension, RoCE at least once."""
-    config, _ = _built({"topology": topology, "transport": roce}, files)
+    config, _ = built({"topology": topology, "transport": roce}, files)
     kinds = [roce, *[draw.pick(roce, tcp) for _ in config.dimensions[2:]]]
     if len(config.dimensions) > 1:
         kinds.insert(1, tcp)

@@ -68,7 +68,15 @@ def _holes(chain: tuple[Segment, ...]) -> Iterator[str]:
 
 def run_to_explain(seed: int, folder: Path, *, share: float) -> RunRequest | None:
     """A random run with its timeline; None if the seed's case isn't one. ``share``: of the soak's bytes."""
-    case = random_case(seed)
+    case = case_to_explain(seed, random_case(seed))
+    if case is None:
+        return None
+    write_files(case, folder)
+    return replace(request_of(case, folder, share=share), isolated=False)
+
+
+def case_to_explain(seed: int, case: Case) -> Case | None:
+    """A case with more that the system may be asked for, on any backend; None if it plays no loop or model."""
     if case.job["kind"] != "workload" or ".hpp" in case.document():
         return None
     draw = Draw(f"explained {seed}")
@@ -81,10 +89,8 @@ def run_to_explain(seed: int, folder: Path, *, share: float) -> RunRequest | Non
     messages = draw.pick((), ("flows",), ("flows",), ("accounts",))
     backend = draw.pick("ns3", "ns3", "analytical", "analytical-queues")
     system |= draw.some(0.5, **{"reduction-bytes-per-ns": draw.pick(20, 1000)})  # so that messages differ in their cost
-    case = replace(case, job={**case.job, "system": system, "options": options})
-    write_files(case, folder)
-    request = request_of(case, folder, share=share)
-    return replace(request, record=("timeline", *messages), backend=_able(case, backend), isolated=False)
+    options = {**options, "record": ("timeline", *messages), "backend": _able(case, backend)}
+    return replace(case, job={**case.job, "system": system, "options": options})
 
 
 def _able(case: Case, backend: str) -> str:

@@ -119,7 +119,8 @@ def _loop(draw: Draw, dimensions: Sequence[int]) -> str:
     return "MICRO" if draw.chance(0.35) else draw.pick(*loops)
 
 
-def _text(draw: Draw, dimensions: Sequence[int]) -> str:
+def loop_or_model(draw: Draw, dimensions: Sequence[int]) -> str:
+    """Return a training loop, or a model, for NPUs in these dimensions."""
     if draw.chance(0.15):
         return models.model_text(draw, dimensions)
     loop = _loop(draw, dimensions)
@@ -172,7 +173,7 @@ def _passes(draw: Draw, loop: str, layer: int) -> str:
 
 def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[float], budget_bytes: int) -> Drawn:
     """A training loop that sends about ``budget_bytes`` in all."""
-    text, system = _text(draw, dimensions), _system(draw, dimensions)
+    text, system = loop_or_model(draw, dimensions), _system(draw, dimensions)
     passes = draw.pick(1, 1, 2)
     options: Drawn = {
         "passes": passes,

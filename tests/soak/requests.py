@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.network.limits import Limits
 from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.chakra.trace import read_chakra
@@ -22,6 +24,7 @@ SYSTEM_OF_FLOWS = {
     "all-to-all-implementation": ["oneDirect"],
 }
 """None of it counts for a list of flows but the endpoint delay."""
+_HEADER = "source,destination,bytes,start,after"
 
 
 def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
@@ -31,10 +34,10 @@ def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
     """
     network = network_of(case, folder)
     if case.job["kind"] == "flows":
-        system, options = SYSTEM_OF_FLOWS, {}
+        system, options = case.job.get("system", SYSTEM_OF_FLOWS), options_of(case.job)
         workload: AnyWorkload = read_workload(write_list(case, folder))
     else:
-        system, options = case.job["system"], dict(case.job["options"])
+        system, options = case.job["system"], options_of(case.job)
         workload = read_text(case.job["text"])
         if case.job.get("written"):
             dimensions: tuple[int, ...] = network.dimensions  # type: ignore[union-attr]
@@ -42,6 +45,12 @@ def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
     options["cores"] = case.cores
     request = RunRequest(workload=workload, system=parse_system(system), network=network, seed=case.seed, **options)
     return request if share == 1.0 else replace(request, comm_scale=share * request.scales[0])
+
+
+def options_of(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run that a job asks for."""
+    options = dict(job.get("options", {}))
+    return options | ({"limits": Limits(**options["limits"])} if "limits" in options else {})
 
 
 def _as_traces(workload: AnyWorkload, dimensions: tuple[int, ...], options: Any, folder: Path) -> AnyWorkload:
@@ -60,7 +69,20 @@ def write_traces(
 
 def write_list(case: Case, folder: Path) -> Path:
     """Write the flows of a case as a list into ``folder``."""
-    rows = [f"{sender},{receiver},{size},{start_ps}ps" for sender, receiver, size, start_ps in case.job["flows"]]
     path = folder / "flows.csv"
-    path.write_text("\n".join(["source,destination,bytes,start", *rows, ""]), encoding="utf-8")
+    path.write_text(list_text(case.job["flows"]), encoding="utf-8")
     return path
+
+
+def list_text(flows: Sequence[Sequence[Any]]) -> str:
+    """Return flows as a list: (sender, receiver, bytes, start_ps), and the numbers of those that come before."""
+    rows = [
+        f"{sender},{receiver},{size},{start_ps}ps,{';'.join(map(str, after))}"
+        for sender, receiver, size, start_ps, *after in flows
+    ]
+    return "\n".join([_HEADER, *rows, ""])
+
+
+def is_list(text: str) -> bool:
+    """Whether a text is a list of flows."""
+    return text.startswith(_HEADER)

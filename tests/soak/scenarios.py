@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -18,9 +19,11 @@ from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.topology.graph import Graph
 from soak.auditor import Auditor
-from soak.case import Case, network_of
+from soak.case import REPOSITORY, Case, network_of
 from soak.draw import Draw
 from soak.jobs import Drawn
+from soak.models import WORD
+from soak.requests import is_list, options_of
 
 WORDS = ("ALLREDUCE", "ALLTOALL", "ALLGATHER", "REDUCESCATTER")
 ON_PACKETS_ALONE = ("storm", "ecn", "error-rate")
@@ -82,10 +85,11 @@ def _restart(draw: Draw, made: Drawn) -> None:
     """Let the first job begin again; then no event may slow its NPUs down."""
     for job in made["jobs"][:1]:
         job["restart"] = {"after": f"{draw.between(1, 100)}us", "at-most": draw.randint(1, 3)}
-        made["events"] = [event for event in made["events"] if not _slows(event) or event["npu"] not in job["npus"]]
+        made["events"] = [event for event in made["events"] if not slows(event) or event["npu"] not in job["npus"]]
 
 
-def _slows(event: Drawn) -> bool:
+def slows(event: Drawn) -> bool:
+    """Whether an event slows an NPU down."""
     return bool({"still", "slower"} & event.keys())
 
 
@@ -93,7 +97,7 @@ def _arrivals(draw: Draw, made: Drawn, npus: int, budget_bytes: int) -> Drawn:
     """Jobs that arrive; those with NPUs of their own leave some, and no event slows one of those that are left."""
     made["jobs"] = made["jobs"][: draw.randint(0, len(made["jobs"]) - 1)]
     held = {npu for job in made["jobs"] for npu in job["npus"]}
-    made["events"] = [event for event in made["events"] if not _slows(event) or event["npu"] in held]
+    made["events"] = [event for event in made["events"] if not slows(event) or event["npu"] in held]
     left, count, time_ns = npus - len(held), draw.randint(1, 6), 0
     rows = []
     for _ in range(count):
@@ -208,6 +212,7 @@ def scenario_of(case: Case, folder: Path) -> ScenarioRequest:
         seed=case.seed,
         backend=job["backend"],
         cores=case.cores if job["backend"] == "ns3" else 1,
+        **options_of(job),
     )
 
 
@@ -244,10 +249,11 @@ def _check_waits(jobs: Sequence[Any]) -> None:
 
 def _written_table(arrivals: Drawn, folder: Path) -> Drawn:
     """Write the table of jobs that arrive; return the keys of a scenario for it."""
-    lines = ["time,npus,workload,passes"]
+    columns = list(dict.fromkeys(key for row in arrivals["rows"] for key in row if key != "text"))
+    lines = [",".join([*columns, "workload"])]
     for number, row in enumerate(arrivals["rows"]):
-        (folder / f"arrival-{number}.txt").write_text(row["text"], encoding="utf-8")
-        lines.append(f"{row['time']},{row['npus']},arrival-{number}.txt,{row['passes']}")
+        workload = _workload_file(row["text"], folder, f"arrival-{number}").name
+        lines.append(",".join([*(str(row.get(key, "")) for key in columns), workload]))
     (folder / "arrivals.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
     files = {"file": str(folder / "arrivals.csv"), "system": str(folder / "system.json")}
     return {**files, "placement": arrivals["placement"]}
@@ -256,9 +262,18 @@ def _written_table(arrivals: Drawn, folder: Path) -> Drawn:
 def _written(jobs: Sequence[Drawn], folder: Path) -> list[Drawn]:
     found = []
     for number, job in enumerate(jobs):
-        workload = folder / f"job-{number}.txt"
-        workload.write_text(job["text"], encoding="utf-8")
+        workload = _workload_file(job["text"], folder, f"job-{number}")
         own = {key: value for key, value in job.items() if key != "text"}
-        own |= {"workload": str(workload), "system": str(folder / "system.json"), "dimensions": [len(job["npus"])]}
-        found.append(own)
+        own |= {"workload": str(workload), "system": str(folder / "system.json")}
+        found.append({"dimensions": [len(job["npus"])]} | own)
     return found
+
+
+def _workload_file(text: str, folder: Path, name: str) -> Path:
+    """Write a loop, a model, whose table goes with it, or a list of flows."""
+    ending = "yaml" if text.startswith(WORD) else "csv" if is_list(text) else "txt"
+    if "mlp-gemms.csv" in text:
+        copy(REPOSITORY / "inputs" / "workload" / "models" / "mlp-gemms.csv", folder)
+    workload = folder / f"{name}.{ending}"
+    workload.write_text(text, encoding="utf-8")
+    return workload
