@@ -69,7 +69,7 @@ class GraphNode(NamedTuple):
 
 @runtime_checkable
 class GraphWorkload(Protocol):
-    """Graphs of all NPUs. Must be picklable."""
+    """Graphs of all NPUs. A study's must be picklable."""
 
     @property
     def source(self) -> str:

@@ -150,8 +150,8 @@ def _job_document(
     request: RunRequest, descriptions: Sequence[Description], played: Played, tries: Tries
 ) -> TenantDocument:
     """A job in a few numbers, over all its tries; but what an NPU did is that of the last."""
-    _, part = request.parts[tries.last]
-    outcome = tries.outcome([tenant for tenant, _ in request.parts], played.outcomes)
+    tenant, part = request.parts[tries.last]
+    outcome = tries.outcome(tenant, played.outcomes)
     return _tenant_document(part, descriptions[tries.last], played.records[tries.last], outcome)
 
 

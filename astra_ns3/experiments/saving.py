@@ -222,12 +222,11 @@ def save_all(
         return save(request, descriptions[0], played, records, outcome, watch, destinations.network, warnings)
     results: dict[str, Result] = {}
     failures: list[ResultsNotSaved] = []
-    tenants = [tenant for tenant, _ in request.parts]
     folders = list(destinations.tenants.values())
-    for tries in tries_of(tenants, played.outcomes):
+    for tries in tries_of([tenant for tenant, _ in request.parts], played.outcomes):
         number = tries.last
-        description, (_, part) = descriptions[number], request.parts[number]
-        own = played.records[number], tries.outcome(tenants, played.outcomes)
+        description, (tenant, part) = descriptions[number], request.parts[number]
+        own = played.records[number], tries.outcome(tenant, played.outcomes)
         own_warnings = [*description.warnings, *played.warnings_of.get(number, ())]
         alone = replace(played, floor=played.floors.get(number))
         result, failure = save(part, description, alone, *own, watch, folders[number], own_warnings)

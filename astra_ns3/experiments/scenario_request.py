@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -114,11 +115,11 @@ class ScenarioRequest(RunRequest):
         failures, recovery = file.config.failures, file.config.recovery
         return Course(events, failures, file.where(("failures",)), recovery, self.seed, jobs)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[tuple[Tenant | None, RunRequest], ...]:
         """Each tenant with a request of its own."""
-        shared = {one.name: getattr(self, one.name) for one in fields(RunRequest)}
-        return tuple((tenant, _of(tenant, RunRequest(**shared))) for tenant in self.tenants)
+        shared = RunRequest(**{one.name: getattr(self, one.name) for one in fields(RunRequest)})
+        return tuple((tenant, _of(tenant, shared)) for tenant in self.tenants)
 
     def check(self) -> None:
         """Raise InputError for the first argument that is out of range."""

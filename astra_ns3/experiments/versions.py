@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib import metadata
 
 _PACKAGE = "astra-ns3"
@@ -27,6 +28,7 @@ def native_digest() -> str:
     return native_digest()
 
 
+@cache
 def _version(distribution: str) -> str:
     try:
         return metadata.version(distribution)

@@ -75,7 +75,7 @@ class Company:
             if isinstance(member.network, TenantNetwork):
                 member.network.listener = member.driver
                 self._views.append(member.network)
-                times = member.times if member in self._awaited else member.times._replace(endless=True)
+                times = member.times._replace(endless=True) if jobs and member.is_traffic else member.times
                 driver = member.driver
                 kept = partial(_checkpointed, driver)
                 view = member.network

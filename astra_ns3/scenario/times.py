@@ -72,9 +72,9 @@ class Tries(NamedTuple):
     first: int
     last: int
 
-    def outcome(self, tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> Outcome:
-        """Return the outcome of all tries together."""
-        tenant, last, start_ps = tenants[self.last], outcomes[self.last], outcomes[self.first].start_ps
+    def outcome(self, tenant: Tenant | None, outcomes: Sequence[Outcome]) -> Outcome:
+        """Return the outcome of all tries of ``tenant`` together."""
+        last, start_ps = outcomes[self.last], outcomes[self.first].start_ps
         if tenant is None or tenant.restart is None:
             return last
         lost_ps = 0 if start_ps is None or last.start_ps is None else last.start_ps - start_ps

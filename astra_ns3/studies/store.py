@@ -75,8 +75,11 @@ class Store:
 
     @staticmethod
     def put(file: Path, text: str) -> None:
-        """Put a text in the place of a file, which a kill leaves as it was, or whole. Raises OSError."""
-        beside = file.with_name(f".{file.name}.{os.getpid()}")
+        """Put a text in the place of a file, which a kill leaves as it was, or whole. Raises OSError.
+
+        A kill may leave another file beside it, which the next text for the same place replaces.
+        """
+        beside = file.with_name(f".{file.name}.partial")
         beside.write_text(text, encoding="utf-8")
         beside.replace(file)
 

@@ -24,7 +24,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, nearest, refuse, wrong
+from astra_ns3.errors import InputError, failing, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -57,6 +57,7 @@ def document_of(config: AnyConfig) -> JsonObject:
 # Our own workloads' fields that say where their files lie.
 _OF_PLACE = ("source", "files", "warnings", "missing_callers")
 _OWN = (FlowList, FlowStream, ChakraTrace)
+_UNPICKLED = "cannot be pickled, which gives a study's points their names; leave files, locks and functions out of it"
 
 
 def _content_digest(workload: FlowList | FlowStream | GraphWorkload) -> str:
@@ -68,7 +69,8 @@ def _content_digest(workload: FlowList | FlowStream | GraphWorkload) -> str:
     if type(workload) in _OWN:
         attributes = vars(workload).items()
         said = {name: each for name, each in attributes if name not in _OF_PLACE and not name.startswith("_")}
-    found = hashlib.sha256(pickle.dumps(said))
+    with failing(Exception, _UNPICKLED, workload.source):  # what a user's class raises
+        found = hashlib.sha256(pickle.dumps(said))
     if isinstance(workload, GraphWorkload):
         for path in dict.fromkeys(workload.file_of(npu) for npu in range(workload.npus)):
             with suppress(OSError):  # graphs of a user's class may have no file; ours tell when they are played

@@ -150,6 +150,7 @@ class Session
     /// \param group a group \param priority in which its messages travel from now on
     void SetGroupPriority(uint32_t group, uint32_t priority);
     /// Send nothing more in phases, and don't tell of their ends; messages under way still arrive.
+    /// Ranges of several calls are the same or apart.
     /// \param begin number of the first instance \param end behind the last
     void Abandon(uint64_t begin, uint64_t end);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.

@@ -7,6 +7,7 @@
 
 #include "ns3/simulator.h"
 
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -130,6 +131,13 @@ CollectiveExecutor::PhaseDone(uint32_t npu, uint64_t instance)
     {
         Tell({instance, npu, 0});
     }
+}
+
+bool
+CollectiveExecutor::IsAbandoned(uint64_t instance) const
+{
+    const auto next = m_abandoned.upper_bound(instance);
+    return next != m_abandoned.begin() && instance < std::prev(next)->second;
 }
 
 void
@@ -265,6 +273,7 @@ CollectiveExecutor::SetPriority(uint32_t group, uint32_t priority)
 void
 CollectiveExecutor::Abandon(uint64_t begin, uint64_t end)
 {
+    m_abandoned[begin] = end;
     for (const auto& application : m_applications)
     {
         application->Abandon(begin, end);

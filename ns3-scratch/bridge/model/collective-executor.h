@@ -51,6 +51,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     void TransportFailed(const ns3::CollectiveMessage& message, const char* reason) override;
     ns3::MessageAccountant* GetAccountant() override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
+    bool IsAbandoned(uint64_t instance) const override;
 
     /// \return a transport that gave up. \param number of the failure, from 0
     TransportFailure GetTransportFailure(uint32_t number) const;
@@ -140,9 +141,10 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     uint32_t m_npus{0};                                                      //!< no reducers
     /// Members that have begun, by phase and group; of groups with reducers.
     std::map<std::pair<uint64_t, uint32_t>, std::size_t> m_begun;
-    std::vector<Due> m_dues;               //!< not told yet
-    std::vector<Due> m_told;               //!< told last
-    std::vector<int64_t> m_deliveredBytes; //!< by NPU
+    std::map<uint64_t, uint64_t> m_abandoned; //!< ends of ranges of instances, by begin
+    std::vector<Due> m_dues;                  //!< not told yet
+    std::vector<Due> m_told;                  //!< told last
+    std::vector<int64_t> m_deliveredBytes;    //!< by NPU
 };
 
 } // namespace astra_ns3

@@ -9,6 +9,7 @@
 #include "ns3/node.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace ns3
@@ -141,6 +142,7 @@ void
 CollectiveApplication::DoDispose()
 {
     m_phases.clear();
+    m_abandoned.clear();
     m_transport = nullptr;
     m_listener = nullptr;
     Application::DoDispose();
@@ -187,21 +189,35 @@ CollectiveApplication::Launch(uint64_t instance,
 void
 CollectiveApplication::Abandon(uint64_t begin, uint64_t end)
 {
-    // None is erased, for this may be called while one of them sends.
-    for (auto& [instance, phase] : m_phases)
+    for (auto each = m_phases.begin(); each != m_phases.end();)
     {
-        if (begin <= instance && instance < end)
+        const auto next = std::next(each);
+        if (begin <= each->first && each->first < end)
         {
-            phase.abandoned = true;
-            phase.early.clear();
+            each->second.abandoned = true;
+            m_abandoned.push_back(m_phases.extract(each));
         }
+        each = next;
     }
+}
+
+CollectiveApplication::Phase*
+CollectiveApplication::FindPhase(uint64_t instance)
+{
+    m_abandoned.clear();
+    const auto found = m_phases.find(instance);
+    return found == m_phases.end() ? nullptr : &found->second;
 }
 
 void
 CollectiveApplication::Start(uint64_t instance)
 {
-    Phase& phase = m_phases.at(instance);
+    Phase* const found = FindPhase(instance);
+    if (!found)
+    {
+        return;
+    }
+    Phase& phase = *found;
     phase.started = true;
     SendReady(instance, phase, phase.first);
     for (Lane& lane : phase.others)
@@ -216,11 +232,11 @@ CollectiveApplication::Receive(const CollectiveMessage& message)
 {
     m_receivedBytes += message.bytes;
     m_receivedMessages++;
-    Phase& phase = m_phases[message.instance];
-    if (phase.abandoned)
+    if (m_listener->IsAbandoned(message.instance))
     {
         return;
     }
+    Phase& phase = m_phases[message.instance];
     const Early arrived{message.row, message.startPs, FabricNowPs()};
     if (phase.schedule)
     {
@@ -331,7 +347,7 @@ CollectiveApplication::CountAwaited(uint64_t delivered) const
     Awaited least{MOST, MOST};
     for (const auto& [instance, phase] : m_phases)
     {
-        if (phase.schedule && !phase.abandoned)
+        if (phase.schedule)
         {
             const uint64_t messages = CountAwaited(phase);
             least.messages = std::min(least.messages, messages);
@@ -357,7 +373,7 @@ bool
 CollectiveApplication::EndsWithNext(uint64_t instance, uint32_t lane) const
 {
     const auto found = m_phases.find(instance);
-    if (found == m_phases.end() || !found->second.started || found->second.abandoned)
+    if (found == m_phases.end() || !found->second.started)
     {
         return false;
     }
@@ -377,11 +393,12 @@ CollectiveApplication::EndsWithNext(uint64_t instance, uint32_t lane) const
 void
 CollectiveApplication::Handled(uint64_t instance, uint32_t number)
 {
-    Phase& phase = m_phases.at(instance);
-    if (phase.abandoned)
+    Phase* const found = FindPhase(instance);
+    if (!found)
     {
         return;
     }
+    Phase& phase = *found;
     Lane& lane = phase.GetLane(number);
     lane.handled++;
     if (lane.handled == phase.schedule->GetExpected(phase.rank, number, lane.slot))
@@ -499,7 +516,7 @@ CollectiveApplication::GetPending(uint64_t instance) const
 {
     std::vector<Pending> pending;
     const auto found = m_phases.find(instance);
-    if (found == m_phases.end() || !found->second.schedule || found->second.abandoned)
+    if (found == m_phases.end() || !found->second.schedule)
     {
         return pending;
     }

@@ -69,7 +69,7 @@ struct CollectiveGroup
     std::unique_ptr<std::unordered_map<uint32_t, uint32_t>> m_rankOfMember;
 };
 
-/// Who is told that an NPU has finished its part of a phase.
+/// Who is told that an NPU has finished its part of a phase, and knows which phases are abandoned.
 class PhaseListener
 {
   public:
@@ -79,6 +79,8 @@ class PhaseListener
      * \param instance the phase it has finished
      */
     virtual void PhaseDone(uint32_t npu, uint64_t instance) = 0;
+    /// \return whether a phase was abandoned: an NPU drops its messages. \param instance which
+    virtual bool IsAbandoned(uint64_t instance) const = 0;
 };
 
 /// What an NPU spends on a message besides the network.
@@ -130,8 +132,9 @@ class CollectiveApplication : public Application
                 uint64_t bytes);
     /// \param message a message for this NPU that has arrived whole
     void Receive(const CollectiveMessage& message);
-    /// Send and handle nothing more in phases, and don't tell of their ends; what the transport has
-    /// still arrives. \param begin number of the first instance \param end behind the last
+    /// Forget phases that the listener says are abandoned: send and handle nothing more in them,
+    /// and don't tell of their ends; what the transport has still arrives. \param begin number of
+    /// the first instance \param end behind the last
     void Abandon(uint64_t begin, uint64_t end);
 
     /// A message this NPU still has to send or to receive.
@@ -225,6 +228,8 @@ class CollectiveApplication : public Application
         }
     };
 
+    /// \return the phase of an event that is due; none: it was abandoned
+    Phase* FindPhase(uint64_t instance);
     /// The first endpoint delay of a phase has passed.
     void Start(uint64_t instance);
     /// Begin to handle a row whose turn has come.
@@ -268,10 +273,12 @@ class CollectiveApplication : public Application
     MessageTransport* m_transport{nullptr};            //!< carries messages
     PhaseListener* m_listener{nullptr};                //!< is told of finished phases
     std::unordered_map<uint64_t, Phase> m_phases; //!< launched and not done, or with early messages
-    uint64_t m_sentBytes{0};                      //!< bytes handed to the transport
-    uint64_t m_sentMessages{0};                   //!< messages handed to the transport
-    uint64_t m_receivedBytes{0};                  //!< bytes of messages that have arrived
-    uint64_t m_receivedMessages{0};               //!< messages that have arrived
+    /// Abandoned, and kept until the next event, as the one that sends may be among them.
+    std::vector<std::unordered_map<uint64_t, Phase>::node_type> m_abandoned;
+    uint64_t m_sentBytes{0};        //!< bytes handed to the transport
+    uint64_t m_sentMessages{0};     //!< messages handed to the transport
+    uint64_t m_receivedBytes{0};    //!< bytes of messages that have arrived
+    uint64_t m_receivedMessages{0}; //!< messages that have arrived
 };
 
 } // namespace ns3

@@ -328,6 +328,85 @@ class StallIsReported : public TestCase
     }
 };
 
+class AbandonedPhasesAreForgotten : public TestCase
+{
+  public:
+    AbandonedPhasesAreForgotten()
+        : TestCase("an abandoned phase sends, handles and keeps nothing, though messages of it "
+                   "still arrive")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        CheckUnderWay();
+        CheckWhileSending();
+        CheckNotLaunched();
+    }
+
+    /// Messages are under way and handled, and others wait for a turn that doesn't come.
+    void CheckUnderWay()
+    {
+        for (int64_t abandonedPs : {ENDPOINT_PS / 2,                   // before the first sends
+                                    ENDPOINT_PS + LATENCY_PS / 2,      // as messages are under way
+                                    LATENCY_PS + 3 * ENDPOINT_PS / 2}) // as they are handled
+        {
+            FixedLatencyNpus network({10, 11, 12}, {ENDPOINT_PS, 500'000});
+            const auto schedule = MakeSchedule(3, 3, 1, RingAllReduce(3));
+            network.LaunchAll(schedule, 300);
+            Simulator::Schedule(TimeStep(abandonedPs), [&] {
+                network.AbandonAll();
+                NS_TEST_EXPECT_MSG_EQ(network.Get(10)->GetPending(INSTANCE).size(), 0U, "pending");
+            });
+            Simulator::Schedule(TimeStep(4 * LATENCY_PS), [&] {
+                // Nothing is left of it, so that its number is free.
+                network.Get(10)->Launch(INSTANCE, schedule, network.GetGroup(), 300);
+            });
+            Simulator::Run();
+            const uint64_t sent = abandonedPs < ENDPOINT_PS ? 0 : 1;
+            for (uint32_t npu : {10, 11, 12})
+            {
+                const auto& application = network.Get(npu);
+                NS_TEST_EXPECT_MSG_EQ(network.GetDonePs(npu), -1, "not done");
+                NS_TEST_EXPECT_MSG_EQ(application->GetSentMessages(),
+                                      sent + (npu == 10 ? 1 : 0),
+                                      "sent");
+                NS_TEST_EXPECT_MSG_EQ(application->GetReceivedMessages(),
+                                      sent + (npu == 11 ? 1 : 0),
+                                      "received");
+            }
+        }
+    }
+
+    /// The transport gives up, so that the phase is abandoned while it sends the first message.
+    void CheckWhileSending()
+    {
+        FixedLatencyNpus network({0, 1, 2, 3}, {ENDPOINT_PS, 500'000});
+        network.SetOnSend([&](const CollectiveMessage&) { network.AbandonAll(); });
+        network.LaunchAll(MakeSchedule(4, 4, 1, DirectAllReduce(4)), 400);
+        Simulator::Run();
+        NS_TEST_EXPECT_MSG_EQ(network.GetSent().size(), 1U, "only the first is sent");
+        for (uint32_t npu : {0, 1, 2, 3})
+        {
+            NS_TEST_EXPECT_MSG_EQ(network.GetDonePs(npu), -1, "not done");
+        }
+    }
+
+    /// A message that comes before its receiver launches the phase, which is abandoned by then.
+    void CheckNotLaunched()
+    {
+        FixedLatencyNpus network({0, 1}, {ENDPOINT_PS, 500'000});
+        const auto schedule = MakeSchedule(2, 1, 1, {{0, 1, 0, 0, 1, 0, -1, 0}});
+        network.Get(0)->Launch(INSTANCE, schedule, network.GetGroup(), 100);
+        network.SetOnSend([&](const CollectiveMessage&) { network.AbandonAll(); });
+        Simulator::Run();
+        NS_TEST_EXPECT_MSG_EQ(network.Get(1)->GetReceivedMessages(), 1U, "arrived");
+        network.Get(1)->Launch(INSTANCE, schedule, network.GetGroup(), 100);
+        NS_TEST_EXPECT_MSG_EQ(network.Get(1)->GetPending(INSTANCE).size(), 1U, "not kept");
+    }
+};
+
 class CollectiveApplicationTestSuite : public TestSuite
 {
   public:
@@ -339,6 +418,7 @@ class CollectiveApplicationTestSuite : public TestSuite
         AddTestCase(new MessagesWaitForTheirTurn);
         AddTestCase(new GroupsKnowTheirMembers);
         AddTestCase(new StallIsReported);
+        AddTestCase(new AbandonedPhasesAreForgotten);
     }
 };
 

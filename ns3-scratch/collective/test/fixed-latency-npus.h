@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,10 @@ class FixedLatencyNpus : public MessageTransport, public PhaseListener
     void Send(const CollectiveMessage& message) override
     {
         m_sent.push_back(message);
+        if (m_onSend)
+        {
+            m_onSend(message);
+        }
         const int64_t latencyPs = m_latencyPs ? m_latencyPs(message) : LATENCY_PS;
         if (latencyPs >= 0)
         {
@@ -64,6 +69,27 @@ class FixedLatencyNpus : public MessageTransport, public PhaseListener
     void PhaseDone(uint32_t npu, uint64_t instance) override
     {
         m_done[{npu, instance}].push_back(Simulator::Now().GetTimeStep());
+    }
+
+    bool IsAbandoned(uint64_t instance) const override
+    {
+        return m_abandoned.count(instance) > 0;
+    }
+
+    /// Abandon the phase on every NPU now.
+    void AbandonAll()
+    {
+        m_abandoned.insert(INSTANCE);
+        for (uint32_t npu : m_group->members)
+        {
+            Get(npu)->Abandon(INSTANCE, INSTANCE + 1);
+        }
+    }
+
+    /// \param onSend called while a message is being sent
+    void SetOnSend(std::function<void(const CollectiveMessage&)> onSend)
+    {
+        m_onSend = std::move(onSend);
     }
 
     /// \param latencyPs gives the latency of a message; below 0 it never arrives
@@ -110,7 +136,9 @@ class FixedLatencyNpus : public MessageTransport, public PhaseListener
     std::shared_ptr<CollectiveGroup> m_group;                      //!< who plays
     std::map<uint32_t, Ptr<CollectiveApplication>> m_applications; //!< by NPU
     std::function<int64_t(const CollectiveMessage&)>
-        m_latencyPs; //!< latency, if not the same for all
+        m_latencyPs;                                        //!< latency, if not the same for all
+    std::function<void(const CollectiveMessage&)> m_onSend; //!< called while one is being sent
+    std::set<uint64_t> m_abandoned;                         //!< phases
     std::map<std::pair<uint32_t, uint64_t>, std::vector<int64_t>> m_done; //!< by NPU and phase
     std::vector<CollectiveMessage> m_sent;                                //!< messages sent
 };

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import astra_ns3
 from astra_ns3 import Result, ScenarioResult, Tenant, memory
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.experiments import scenario_request, versions
 from astra_ns3.experiments.forecasting.capacity import check_run_fits, run_need
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_HOST, IDLE_BYTES, PROGRAM_SECONDS, SECONDS_PER_HOST
 from astra_ns3.experiments.forecasting.forecast import Forecast
@@ -365,6 +368,20 @@ def test_progress_weighs_each_tenant_by_what_it_costs() -> None:
     work = expected_work(parts_of(request, load_tenants(request)))
     assert (work.bytes, work.compute_ps) == (2 * 3 * 10**9, (5 + 7) * 1000)
     assert work.bytes_share > 0.99
+
+
+def test_twice_the_jobs_ask_for_twice_the_requests_and_for_no_more_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests, packages = Mock(wraps=scenario_request._of), Mock(wraps=metadata.version)
+    monkeypatch.setattr(scenario_request, "_of", requests)
+    monkeypatch.setattr(metadata, "version", packages)
+    counts = []
+    for jobs in (2, 4):
+        versions._version.cache_clear()
+        requests.reset_mock()
+        packages.reset_mock()
+        play(*(tenant(f"job-{number}", [2 * number, 2 * number + 1]) for number in range(jobs)))
+        counts.append((requests.call_count / jobs, packages.call_count))
+    assert counts[0] == counts[1]
 
 
 def test_results_are_saved_by_tenant_and_read_back(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -312,6 +313,12 @@ class Slots(Graphs):
 @pytest.mark.parametrize("made", [Graphs, Nameless, Slots])
 def test_all_that_graphs_of_a_class_of_ones_own_hold_counts(made: Callable[[int], GraphWorkload]) -> None:
     assert document_of(made(1)) == document_of(made(1)) != document_of(made(2))
+
+
+@pytest.mark.parametrize("held", [Lock(), (each for each in "ab"), lambda: 1])
+def test_graphs_that_hold_what_has_no_digest_are_refused_in_one_line(held: Any) -> None:
+    with pytest.raises(InputError, match=r"^own: cannot be pickled, .*; leave files, locks and functions out of it: "):
+        document_of(Graphs(held))
 
 
 def test_a_list_of_flows_has_an_address_and_no_keys_to_change(inputs: Path) -> None:

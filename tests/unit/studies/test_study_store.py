@@ -38,16 +38,22 @@ def test_a_point_is_finished_when_its_outcome_is_written(tmp_path: Path) -> None
     assert store.point_folder(ADDRESS).name == ADDRESS[:20]
 
 
-def test_a_file_that_could_not_be_put_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_could_not_be_put_is_as_it_was_and_the_next_leaves_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(path: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
     file = tmp_path / "run.json"
     Store.put(file, "before")
-    monkeypatch.setattr(Path, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        Store.put(file, "after")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Store.put(file, "after")
     assert file.read_text(encoding="utf-8") == "before"
+    monkeypatch.setattr(os, "getpid", lambda: -1)  # the next attempt is another process
+    Store.put(file, "after")
+    assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
 
 
 def test_half_an_outcome_is_none(tmp_path: Path) -> None:
