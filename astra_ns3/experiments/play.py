@@ -30,7 +30,7 @@ from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
+from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings, is_below
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
@@ -215,11 +215,13 @@ def _left_by(
         if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS and not spare[number]
     }
     finish_ps = finish_of(outcomes, records)
-    shared = [*floor_warnings(floor, finish_ps), *network.warnings()]
     own = {
         each.last: list(_warnings(tenants[0], tenants[each.last], records[each.last], stopped=error is not None))
         for each in tries
     }
+    below, of_network = floor_warnings(floor, finish_ps), network.warnings()
+    if not below or len(own) > 1:
+        below += _below_floors(tenants, records, floors)
     return Played(
         outcomes=outcomes,
         records=records,
@@ -231,9 +233,25 @@ def _left_by(
         error=error,
         floor=floor,
         floors=floors,
-        warnings=[*shared, *chain.from_iterable(own.values())],
-        warnings_of={number: [*shared, *found] for number, found in own.items()},
+        warnings=[*below, *of_network, *chain.from_iterable(own.values())],
+        warnings_of={
+            number: [*floor_warnings(floors.get(number), records[number].finish_ps), *of_network, *found]
+            for number, found in own.items()
+        },
     )
+
+
+def _below_floors(
+    tenants: Sequence[Inputs], records: Sequence[RunRecords], floors: Mapping[int, Floor | None]
+) -> tuple[str, ...]:
+    """Return a line that says how many jobs lie below their own floors, and by how much the lowest does."""
+    shares = {number: floor.share(records[number].finish_ps) for number, floor in floors.items() if floor is not None}
+    count, lowest = sum(map(is_below, shares.values())), min(shares, key=shares.__getitem__, default=None)
+    if lowest is None:
+        return ()
+    name = f"'{tenants[lowest].tenancy.job_name}'"
+    who = f"job {name} lies below its floor" if count == 1 else f"{count} jobs lie below their floors, {name} the most"
+    return floor_warnings(floors[lowest], records[lowest].finish_ps, who)
 
 
 def _as_asked(records: RunRecords, outcome: Outcome) -> RunRecords:
