@@ -31,7 +31,7 @@ Lasting(double bytes, double rate)
 }
 } // namespace
 
-FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms* rooms)
+FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms& rooms)
     : m_owner(owner),
       m_meter(meter),
       m_grain(grain),
@@ -139,12 +139,6 @@ FlowQueues::Settle(uint32_t number)
         link.left -= FreeOf(link) * passed;
         link.growing += link.coming * passed;
     }
-    if (m_rooms && link.backlog)
-    {
-        const double more = (link.coming - FreeOf(link)) * passed;
-        link.standing += more;
-        m_rooms->Change(number, more);
-    }
 }
 
 FlowQueues::Member&
@@ -241,6 +235,7 @@ FlowQueues::Come(const Change& change)
         member.bytes += member.coming * static_cast<double>(m_nowPs - member.sincePs);
         member.sincePs = m_nowPs;
     }
+    Stand(number, member, change.rate - member.coming);
     link.coming += change.rate - member.coming;
     member.coming = change.rate;
     if (change.last)
@@ -269,9 +264,8 @@ FlowQueues::TakeNext(Link& link)
 }
 
 void
-FlowQueues::Advance(uint32_t number, double free)
+FlowQueues::Advance(Link& link, double free)
 {
-    Link& link = m_links[number];
     const double crumb = std::max(free, link.coming) * ROUNDING_PS;
     const bool fits = link.coming <= free * (1 + RATE_CLOSE);
     while (link.backlog && !link.open && link.left <= crumb * RATE_CLOSE)
@@ -301,11 +295,7 @@ FlowQueues::Advance(uint32_t number, double free)
     }
     if (!link.backlog)
     {
-        if (m_rooms)
-        {
-            m_rooms->Change(number, -link.standing);
-        }
-        link.left = link.growing = link.queued = link.standing = 0.0;
+        link.left = link.growing = link.queued = 0.0;
         link.mixed = false;
         link.backlog = link.open = !fits;
         link.stale = true;
@@ -327,7 +317,7 @@ FlowQueues::Serve(uint32_t number)
     link.dirty = false;
     const double free = FreeOf(link);
     CompleteGrain(link);
-    Advance(number, free);
+    Advance(link, free);
     if (link.open || link.stale)
     {
         const bool first = link.backlog && !link.open;
@@ -370,6 +360,14 @@ FlowQueues::IsOut(const Link& link, const Member& member)
 }
 
 void
+FlowQueues::Stand(uint32_t number, const Member& member, double rate)
+{
+    const uint32_t place = member.place;
+    const std::span<const FlowUse> forth = m_flows[member.flow].demand.forth;
+    m_rooms.Grow(number, place > 0 ? forth[place - 1].link : FlowRooms::NOWHERE, rate, m_nowPs);
+}
+
+void
 FlowQueues::Tell(uint32_t number)
 {
     Link& link = m_links[number];
@@ -391,6 +389,7 @@ FlowQueues::Tell(uint32_t number)
         {
             m_meter.Change(number, rate - member.leaving, m_nowPs);
         }
+        Stand(number, member, member.leaving - rate);
         member.leaving = rate;
         if (next < flow.demand.forth.size())
         {
