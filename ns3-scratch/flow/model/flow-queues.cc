@@ -153,6 +153,10 @@ FlowQueues::MemberOf(uint32_t number, const Change& change)
         member.flow = change.flow;
         member.place = change.place;
         member.sincePs = m_nowPs;
+        const std::span<const FlowUse> forth = m_flows[change.flow].demand.forth;
+        const bool comes = change.place > 0;
+        member.gate =
+            m_rooms.FindGate(number, comes ? forth[change.place - 1].link : FlowRooms::NOWHERE);
     }
     return link.members[slot];
 }
@@ -235,7 +239,7 @@ FlowQueues::Come(const Change& change)
         member.bytes += member.coming * static_cast<double>(m_nowPs - member.sincePs);
         member.sincePs = m_nowPs;
     }
-    Stand(number, member, change.rate - member.coming);
+    m_rooms.Grow(member.gate, change.rate - member.coming, m_nowPs);
     link.coming += change.rate - member.coming;
     member.coming = change.rate;
     if (change.last)
@@ -360,14 +364,6 @@ FlowQueues::IsOut(const Link& link, const Member& member)
 }
 
 void
-FlowQueues::Stand(uint32_t number, const Member& member, double rate)
-{
-    const uint32_t place = member.place;
-    const std::span<const FlowUse> forth = m_flows[member.flow].demand.forth;
-    m_rooms.Grow(number, place > 0 ? forth[place - 1].link : FlowRooms::NOWHERE, rate, m_nowPs);
-}
-
-void
 FlowQueues::Tell(uint32_t number)
 {
     Link& link = m_links[number];
@@ -389,7 +385,7 @@ FlowQueues::Tell(uint32_t number)
         {
             m_meter.Change(number, rate - member.leaving, m_nowPs);
         }
-        Stand(number, member, member.leaving - rate);
+        m_rooms.Grow(member.gate, member.leaving - rate, m_nowPs);
         member.leaving = rate;
         if (next < flow.demand.forth.size())
         {

@@ -84,16 +84,17 @@ class FlowQueues
     /// A flow on a link.
     struct Member
     {
-        uint32_t flow;        //!< its number
-        uint32_t place;       //!< which of its links this is
-        double coming{0.0};   //!< bytes per picosecond into the queue
-        double leaving{0.0};  //!< and out of it
-        double next{0.0};     //!< out of it from now on, while that is found
-        double bytes{0.0};    //!< in the mixture that grows, until
-        int64_t sincePs{0};   //!< this time
-        int64_t lastPs{0};    //!< when its last byte came
-        uint32_t mixtures{0}; //!< complete ones that it has bytes in
-        bool ended{false};    //!< its last byte has come
+        uint32_t flow;                  //!< its number
+        uint32_t place;                 //!< which of its links this is
+        double coming{0.0};             //!< bytes per picosecond into the queue
+        double leaving{0.0};            //!< and out of it
+        double next{0.0};               //!< out of it from now on, while that is found
+        double bytes{0.0};              //!< in the mixture that grows, until
+        int64_t sincePs{0};             //!< this time
+        int64_t lastPs{0};              //!< when its last byte came
+        uint32_t mixtures{0};           //!< complete ones that it has bytes in
+        bool ended{false};              //!< its last byte has come
+        FlowRooms::Gate* gate{nullptr}; //!< where its bytes count
     };
 
     /// Bytes of a flow in a mixture.
@@ -235,8 +236,6 @@ class FlowQueues
     void TakeNext(Link& link);
     /// Find which mixture is served. \param free rate of the line
     void Advance(Link& link, double free);
-    /// A member of a link brings more to what waits there. \param rate bytes per picosecond
-    void Stand(uint32_t link, const Member& member, double rate);
     /// Tell the next links what leaves. Members know it.
     void Tell(uint32_t link);
     /// \return whether nothing of a flow is left in front of a link

@@ -3,29 +3,22 @@
 
 #include "fabric-switch.h"
 
-#include <algorithm>
-
 namespace ns3
 {
 
-void
-FlowLevel::Settle(int64_t nowPs)
-{
-    bytes = std::max(bytes + rate * static_cast<double>(nowPs - sincePs), 0.0);
-    sincePs = nowPs;
-}
-
 FlowRooms::FlowRooms(uint32_t hosts, const std::vector<FlowRoom>& rooms)
-    : m_hosts(hosts)
+    : m_hosts(hosts),
+      m_rooms(rooms.size())
 {
-    for (const FlowRoom& each : rooms)
+    for (std::size_t number = 0; number < rooms.size(); ++number)
     {
-        Room& room = m_rooms.emplace_back();
-        room.room = each;
-        for (const double alpha : each.alphas)
+        Room& room = m_rooms[number];
+        room.room = rooms[number];
+        for (const double alpha : room.room.alphas)
         {
-            room.gates.emplace_back().alpha = alpha;
+            room.gates.push_back({&room, alpha, {}, false});
         }
+        room.gates.push_back({&room, 0.0, {}, true});
     }
 }
 
@@ -44,28 +37,27 @@ FlowRooms::AddLink(const FabricPort* port)
     }
 }
 
-FlowRooms::Room*
-FlowRooms::RoomOf(uint32_t link)
-{
-    const uint32_t node = m_links[link].out.node;
-    return node < m_hosts ? nullptr : &m_rooms[node - m_hosts];
-}
-
 FlowRooms::Gate*
-FlowRooms::GateOf(Room& room, uint32_t link, uint32_t from)
+FlowRooms::FindGate(uint32_t link, uint32_t from)
 {
     const FabricPortPlace& out = m_links[link].out;
+    if (out.node < m_hosts)
+    {
+        return nullptr;
+    }
+    Room& room = m_rooms[out.node - m_hosts];
     if (!room.room.lossless)
     {
         return &room.gates[out.port];
     }
     const bool enters = from != NOWHERE && m_links[from].into.node == out.node;
-    return enters ? &room.gates[m_links[from].into.port] : nullptr;
+    return enters ? &room.gates[m_links[from].into.port] : &room.gates.back();
 }
 
 void
-FlowRooms::Look(const Room& room, Gate& gate)
+FlowRooms::Look(Gate& gate)
 {
+    const Room& room = *gate.room;
     const double free = room.room.shared - room.level.bytes;
     const double most = room.room.own + (free > 0.0 ? gate.alpha * free : 0.0);
     if (gate.level.bytes > most && !gate.full)
@@ -78,19 +70,20 @@ FlowRooms::Look(const Room& room, Gate& gate)
 void
 FlowRooms::Put(uint32_t link, std::span<const FlowUse> forth, double bytes)
 {
-    Room* room = RoomOf(link);
-    if (!room)
+    Gate* own = FindGate(link, NOWHERE);
+    if (!own)
     {
         return;
     }
-    room->level.bytes += bytes;
+    Room& room = *own->room;
+    room.level.bytes += bytes;
     for (const FlowUse& use : forth)
     {
-        const bool counts = room->room.lossless || use.link == link;
-        if (Gate* gate = counts ? GateOf(*room, link, use.link) : nullptr)
+        if (room.room.lossless || use.link == link)
         {
+            Gate* gate = FindGate(link, use.link);
             gate->level.bytes += bytes * use.share;
-            m_put.emplace_back(room, gate);
+            m_put.push_back(gate);
         }
     }
 }
@@ -98,32 +91,30 @@ FlowRooms::Put(uint32_t link, std::span<const FlowUse> forth, double bytes)
 void
 FlowRooms::LookAtPut()
 {
-    for (const auto& [room, gate] : m_put)
+    for (Gate* gate : m_put)
     {
-        Look(*room, *gate);
+        Look(*gate);
     }
     m_put.clear();
 }
 
 void
-FlowRooms::Grow(uint32_t link, uint32_t from, double rate, int64_t nowPs)
+FlowRooms::Grow(Gate* gate, double rate, int64_t nowPs)
 {
-    Room* room = RoomOf(link);
-    if (!room)
+    if (!gate)
     {
         return;
     }
-    room->level.Settle(nowPs);
-    room->level.rate += rate;
-    if (Gate* gate = GateOf(*room, link, from))
+    FlowLevel& all = gate->room->level;
+    FlowLevel& own = gate->level;
+    all.Settle(nowPs);
+    own.Settle(nowPs);
+    if (own.rate > LEAST_RATE)
     {
-        gate->level.Settle(nowPs);
-        if (gate->level.rate > LEAST_RATE)
-        {
-            Look(*room, *gate);
-        }
-        gate->level.rate += rate;
+        Look(*gate);
     }
+    all.rate += rate;
+    own.rate += rate;
 }
 
 } // namespace ns3

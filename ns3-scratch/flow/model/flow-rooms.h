@@ -4,10 +4,10 @@
 #include "fabric-port.h"
 #include "flow-shares.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace ns3
@@ -30,7 +30,11 @@ struct FlowLevel
     int64_t sincePs{0}; //!< the time
 
     /// \param nowPs the time now
-    void Settle(int64_t nowPs);
+    void Settle(int64_t nowPs)
+    {
+        bytes = std::max(bytes + rate * static_cast<double>(nowPs - sincePs), 0.0);
+        sincePs = nowPs;
+    }
 };
 
 /**
@@ -44,6 +48,25 @@ class FlowRooms
   public:
     static constexpr uint32_t NOWHERE = FlowShares::NONE; //!< no link
 
+    struct Room;
+
+    /// What counts at a port.
+    struct Gate
+    {
+        Room* room{nullptr}; //!< its switch
+        double alpha{0.0};   //!< of the port
+        FlowLevel level;     //!< bytes that count
+        bool full{false};    //!< there was no room
+    };
+
+    /// A switch.
+    struct Room
+    {
+        FlowRoom room;           //!< what there is
+        FlowLevel level;         //!< bytes that wait in it
+        std::vector<Gate> gates; //!< by port, and one of what counts at no port
+    };
+
     /// \param hosts how many nodes before the switches \param rooms of the switches
     FlowRooms(uint32_t hosts, const std::vector<FlowRoom>& rooms);
 
@@ -54,9 +77,12 @@ class FlowRooms
     void Put(uint32_t link, std::span<const FlowUse> forth, double bytes);
     /// See whether there is room for all that was put.
     void LookAtPut();
-    /// \param link a link \param from the link by which bytes come, or NOWHERE \param rate of them,
-    /// more bytes per picosecond in front of the link from now on \param nowPs the time
-    void Grow(uint32_t link, uint32_t from, double rate, int64_t nowPs);
+    /// \param link a link \param from the link by which bytes come, or NOWHERE \return where
+    /// they count in front of the link, or none
+    Gate* FindGate(uint32_t link, uint32_t from);
+    /// \param gate where bytes count, or none \param rate more bytes per picosecond from now on
+    /// \param nowPs the time
+    void Grow(Gate* gate, double rate, int64_t nowPs);
 
     /// \param lossless of which switches \return at how many ports there was no room
     uint64_t GetFull(bool lossless) const
@@ -67,22 +93,6 @@ class FlowRooms
   private:
     static constexpr double LEAST_RATE = 1e-12; //!< bytes per picosecond; less is rounding
 
-    /// What counts at a port.
-    struct Gate
-    {
-        double alpha{0.0}; //!< of the port
-        FlowLevel level;   //!< bytes that count
-        bool full{false};  //!< there was no room
-    };
-
-    /// A switch.
-    struct Room
-    {
-        FlowRoom room;           //!< what there is
-        FlowLevel level;         //!< bytes that wait in it
-        std::vector<Gate> gates; //!< by port
-    };
-
     /// A link.
     struct Link
     {
@@ -90,18 +100,13 @@ class FlowRooms
         FabricPortPlace into; //!< the port at its end
     };
 
-    /// \param link a link \return the switch that sends on it, or none
-    Room* RoomOf(uint32_t link);
-    /// \param room of a link \param link that link \param from by which bytes come, or NOWHERE
-    /// \return where they count, or none
-    Gate* GateOf(Room& room, uint32_t link, uint32_t from);
     /// See whether there is room at a port.
-    void Look(const Room& room, Gate& gate);
+    void Look(Gate& gate);
 
-    uint32_t m_hosts;                                 //!< nodes before the switches
-    std::vector<Room> m_rooms;                        //!< of the switches
-    std::vector<Link> m_links;                        //!< by number
-    std::vector<std::pair<const Room*, Gate*>> m_put; //!< ports to look at
+    uint32_t m_hosts;                 //!< nodes before the switches
+    std::vector<Room> m_rooms;        //!< of the switches
+    std::vector<Link> m_links;        //!< by number
+    std::vector<Gate*> m_put;         //!< ports to look at
     std::array<uint64_t, 2> m_full{}; //!< ports without room, by whether switches are lossless
 };
 
