@@ -30,7 +30,7 @@ from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
+from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings, is_below
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
@@ -39,6 +39,8 @@ from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import waiting_line
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome, tries_of
+
+_Playing = tuple[Member, Inputs, RunRecords, Outcome]
 
 
 @dataclass(frozen=True)
@@ -208,18 +210,15 @@ def _left_by(
     playing = [*zip(company.members, tenants, records, outcomes, strict=True)]
     chains = [_chain(*each, each[1].tenancy.start_ps) for each in playing if each[-1].start_ps is not None]
     floor = _floor(tenants[0], network, max(chains)) if whole else None
-    floors = {
-        number: _floor(tenants[0], each[0].network, _chain(*each, 0))
-        for number, each in enumerate(playing)
-        # A later try plays a part of the passes, and may have loaded what others had computed.
-        if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS and not spare[number]
-    }
-    finish_ps = finish_of(outcomes, records)
-    shared = [*floor_warnings(floor, finish_ps), *network.warnings()]
+    floors = dict(_own_floors(network, playing))
     own = {
         each.last: list(_warnings(tenants[0], tenants[each.last], records[each.last], stopped=error is not None))
         for each in tries
     }
+    of_network = network.warnings()
+    of_floors = [*floor_warnings(floor, finish_of(outcomes, records)), *_below_own_floors(playing, floors)]
+    if len(own) == 1:
+        del of_floors[1:]
     return Played(
         outcomes=outcomes,
         records=records,
@@ -231,9 +230,33 @@ def _left_by(
         error=error,
         floor=floor,
         floors=floors,
-        warnings=[*shared, *chain.from_iterable(own.values())],
-        warnings_of={number: [*shared, *found] for number, found in own.items()},
+        warnings=[*of_floors, *of_network, *chain.from_iterable(own.values())],
+        warnings_of={
+            number: [*floor_warnings(floors.get(number), records[number].finish_ps), *of_network, *found]
+            for number, found in own.items()
+        },
     )
+
+
+def _own_floors(network: NetworkBackend, playing: Sequence[_Playing]) -> Iterator[tuple[int, Floor | None]]:
+    """Yield the number and the floor of each tenant that has ended its programs, as if it were alone."""
+    for number, (member, inputs, records, outcome) in enumerate(playing):
+        # A later try plays a part of the passes, and may have loaded what others had computed.
+        is_spare = inputs.tenancy.restart_ps is not None
+        if member.network is not network and records.complete and outcome.ended_by == PROGRAMS and not is_spare:
+            yield number, _floor(playing[0][1], member.network, _chain(member, inputs, records, outcome, 0))
+
+
+def _below_own_floors(playing: Sequence[_Playing], floors: Mapping[int, Floor | None]) -> tuple[str, ...]:
+    """Return a line that says how many jobs lie below their own floors, and by how much the lowest does."""
+    ends_ps = [records.finish_ps for _, _, records, _ in playing]
+    shares = {number: floor.share(ends_ps[number]) for number, floor in floors.items() if floor is not None}
+    count, lowest = sum(map(is_below, shares.values())), min(shares, key=shares.__getitem__, default=None)
+    if lowest is None:
+        return ()
+    name = f"'{playing[lowest][1].tenancy.job_name}'"
+    who = f"job {name} lies below its floor" if count == 1 else f"{count} jobs lie below their floors, {name} the most"
+    return floor_warnings(floors[lowest], ends_ps[lowest], who)
 
 
 def _as_asked(records: RunRecords, outcome: Outcome) -> RunRecords:

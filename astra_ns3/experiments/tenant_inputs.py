@@ -80,7 +80,8 @@ def _of_shared_lines(scenario: Scenario, request: RunRequest) -> list[str]:
     if plan is None or abilities.packets or not abilities.needs_packets or meet_in_queues(plan):
         return []
     pair = sharing(plan, scenario.tenants)
-    arriving = ["jobs that arrive"] * any(each.berth is not None for each in scenario.tenants)
+    arrives = any(each.berth is not None for each in scenario.tenants)
+    arriving = ["jobs that arrive"] * (arrives and len({each.job_name for each in scenario.tenants}) > 1)
     who = arriving if pair is None else [f"'{pair[0]}' and '{pair[1]}'"]
     words = "may share lines, where times on flows may be far too long or too short; use --backend ns3"
     return [f"{each} {words}" for each in who]

@@ -46,7 +46,10 @@ _COPIED = (
 )
 _PERCENTILES = ("p50", "p95", "p99", "p999")
 _COUNTS = ("messages", "packets", "events")
-_LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
+_LOSSES = (
+    *("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses"),
+    *("full_queues", "full_ingress_queues"),
+)
 
 
 def scenario_text(document: ScenarioDocument) -> str:

@@ -34,7 +34,10 @@ _UPDATED_WEIGHTS = "weights"
 _WORTH_TELLING = 100
 """Waits of less than this part of the run aren't told."""
 _COUNTS = ("messages", "packets", "events")
-_LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
+_LOSSES = (
+    *("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses"),
+    *("full_queues", "full_ingress_queues"),
+)
 
 
 def summary(metadata: RunDocument, folder: Path | None) -> JsonObject:

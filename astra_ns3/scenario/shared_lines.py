@@ -30,13 +30,15 @@ def sharing(plan: NetworkPlan, tenants: Sequence[Tenancy]) -> tuple[str, str] | 
 
 def _follows(tenant: Tenancy, other: Tenancy, jobs: Mapping[str, Tenancy]) -> bool:
     """Return whether a tenant starts only when another has ended, by the clock or by those that it starts after."""
+    least_ps = tenant.start_ps
     while tenant.after is not None:
         if tenant.after == After(other.job_name):
             return True
         tenant = jobs[tenant.after.job]
         if tenant.after is not None and tenant.end_ps is not None:
             return False  # its end may come before its start
-    return other.end_ps is not None and tenant.start_ps >= other.end_ps
+        least_ps += tenant.start_ps
+    return other.end_ps is not None and least_ps >= other.end_ps
 
 
 def _lines(plan: NetworkPlan, hosts: Set[int]) -> Lines:

@@ -305,3 +305,30 @@ def test_a_job_has_the_floor_of_its_own_bytes_and_computations_and_a_stopped_job
     of_flows = jobs["flows"].metadata["floor"]
     assert of_flows is not None
     assert of_flows["time_ps"] == 1_000_000 * 80
+
+
+@pytest.mark.parametrize("lows", [1, 2])
+def test_jobs_below_their_own_floors_are_warned_of_in_one_line(lows: int) -> None:
+    """All-to-alls over one spine end before their lines allow, beside a job that computes for longer."""
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "leaf-spine", "leaves": 4, "spines": 1, "hosts_per_leaf": 4, "link": link}
+    workload = parse_workload(f"MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLTOALL {8 << 20} 0\n", "all")
+    system = small_system(**{"all-to-all-implementation": ["direct"]})
+    slow = computing("analytical", 1_000_000)
+    tenants = [
+        Tenant("a", [0, 1, 4, 5, 8, 9, 12, 13], workload, system),
+        Tenant("b", [2, 3], slow.workload, slow.system),
+        Tenant("c", [[6, 10], [6, 7, 10, 11, 14, 15]][lows - 1], workload, system, dimensions=[4 * lows - 2]),
+    ]
+    network = parse_network({"topology": {**topology, "switch": {"buffer": "64MB"}}, "transport": {"kind": "tcp"}})
+    result = astra_ns3.run_scenario(network=network, tenants=tenants, backend="analytical")
+    told = [words for words in result.metadata["warnings"] if "floor" in words]
+    who = "job 'a' lies below its floor" if lows == 1 else "2 jobs lie below their floors, 'a' the most"
+    least_ps = 12 * (1 << 20) * 80  # two NPUs of a leaf send 6 MiB each out of it
+    share = result.tenants["a"].finish_ps / least_ps
+    assert told == [
+        f"{who}: 12.58 MB over the lines out of the leaf of NPU 0 need 1.007 ms, the result is {share:.2g} of that; no "
+        "network with these lines is so fast"
+    ]
+    own = [name for name, job in result.tenants.items() if any("floor" in words for words in job.metadata["warnings"])]
+    assert own == ["a", "c"][:lows]

@@ -23,6 +23,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.run import execute
 from astra_ns3.topology.changes import Change, LinkTarget, State
+from astra_ns3.units import counted
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
@@ -197,6 +198,55 @@ def test_a_warning_says_where_packets_would_pause_others(switch: Mapping[str, ob
     said = [words for words in found["flow"]["warnings"] if "pauses or missing credits would slow other flows" in words]
     assert len(said) == pauses
     assert not [words for words in found["flow"]["warnings"] if "packets would be lost there" in words]
+
+
+_LOST, _PAUSED = "packets would be lost there", "pauses or missing credits would slow other flows"
+
+
+@pytest.mark.parametrize(
+    ("switch", "ports", "words"),
+    [
+        ({"switch": {"buffer": "4MB", "pfc": {"priorities": [3]}}}, 1, _LOST),
+        ({"switch": {"buffer": "4MB", "pfc": {"priorities": [0]}}}, 8, _PAUSED),
+        ({"switch": {"buffer": "4MB"}, "scale_up": {"buffer": "64MB", "pfc": {"priorities": [0]}}}, 1, _LOST),
+        ({"switch": {"buffer": "64MB"}, "scale_up": {"buffer": "4MB", "pfc": {"priorities": [0]}}}, 0, ""),
+    ],
+)
+def test_a_warning_names_what_packets_do_of_the_datas_priority(
+    switch: Mapping[str, object], ports: int, words: str
+) -> None:
+    """Eight NPUs send to one over a switch, or over the switch of a rail, which nobody's pauses protect."""
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology: dict[str, object] = {"kind": "single-switch", "npus": 18, "link": link, "switch": switch["switch"]}
+    if "scale_up" in switch:
+        nodes = {"kind": "rail-optimised", "nodes": 9, "npus_per_node": 2, "spines": 1, "link": link}
+        topology = nodes | {"scale_up": {"link": link, "switch": switch["scale_up"]}, "switch": switch["switch"]}
+    network = parse_network(
+        {"topology": topology, "transport": {"kind": "roce", "congestion_control": "none", "priority": 0}}
+    )
+    flows = FlowList.of([*range(2, 18, 2)], [0] * 8, [1_000_000] * 8, [0] * 8)
+    found = {
+        backend: astra_ns3.run(workload=flows, system=system_for(1), network=network, backend=backend).metadata
+        for backend in ("flow", "ns3")
+    }
+    counts = found["ns3"]["statistics"]
+    assert (counts.get("dropped_frames", 0) > 0, counts.get("pauses", 0) > 0) == (words == _LOST, words == _PAUSED)
+    said = [each for each in found["flow"]["warnings"] if "more may wait" in each]
+    assert [words in each and f", at {counted(ports, 'port')}: " in each for each in said] == [True] * bool(ports)
+
+
+@pytest.mark.parametrize("control", ["none", "timely"])
+@pytest.mark.parametrize(("buffer", "pauses"), [("10MB", True), ("12MB", True), ("16MB", True), ("20MB", False)])
+def test_ports_that_are_not_in_use_hide_no_pauses(buffer: str, pauses: bool, control: str) -> None:
+    switch = {"buffer": buffer, "pfc": {"alpha": 0.125}}
+    flows = FlowList.of([*range(1, 9)], [0] * 8, [1_000_000] * 8, [0] * 8)
+    network = roce_star(64, congestion_control=control, switch=switch)
+    found = {
+        backend: astra_ns3.run(workload=flows, system=system_for(1), network=network, backend=backend).metadata
+        for backend in ("flow", "ns3")
+    }
+    assert bool(found["ns3"]["statistics"].get("pauses")) == pauses
+    assert found["flow"]["statistics"]["full_ingress_queues"] == 8 * pauses
 
 
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:

@@ -66,12 +66,14 @@ def is_below(share: float | None) -> bool:
     return share is not None and share < 1 - _TOLERANCE
 
 
-def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
+def floor_warnings(
+    floor: Floor | None, finish_ps: int, who: str = "the result lies below the floor"
+) -> tuple[str, ...]:
     """Return a line that says by how much a run lies below its floor; nothing for a run that doesn't."""
     if floor is None or not is_below(floor.share(finish_ps)):
         return ()
     return (
-        f"the result lies below the floor: {format_bytes(floor.bytes)} over {floor.where} need "
+        f"{who}: {format_bytes(floor.bytes)} over {floor.where} need "
         f"{format_time(floor.time_ps)}, the result is {floor.share(finish_ps):.2g} of that; no network with these "
         "lines is so fast",
     )

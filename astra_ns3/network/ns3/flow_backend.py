@@ -5,6 +5,7 @@ Model limits: docs/flow.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,13 +16,14 @@ from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.flow_rates import meet_in_queues
+from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.ideal.ways import routing_parts
 from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
-from astra_ns3.transport.network_outline import PortOutline, SwitchOutline
+from astra_ns3.transport.network_outline import SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
 from astra_ns3.units import counted
@@ -31,13 +33,13 @@ QUEUE_GRAIN_BYTES = 2048.0
 QUEUE_GRAIN_SHARE = 0.03
 """The same as a share of the queue."""
 
-# By whether a switch is lossless.
+# By the counter of ports.
 _FULL = {
-    False: "more may wait than switches without pauses have room for, at {}: packets would be lost there, and flows "
-    "know nothing of that; times with packets may be far longer",
-    True: "more may wait than lossless switches let in, at {}: pauses or missing credits would slow other flows, too, "
-    "and flows know nothing of that; times of single messages may be far too short (finish times are less affected); "
-    "use --backend ns3",
+    "full_queues": "more may wait than switches without pauses have room for, at {}: packets would be lost there, and "
+    "flows know nothing of that; times with packets may be far longer",
+    "full_ingress_queues": "more may wait than lossless switches let in, at {}: pauses or missing credits would slow "
+    "other flows, too, and flows know nothing of that; times of single messages may be far too short (finish times are "
+    "less affected); use --backend ns3",
 }
 _LOST = (
     "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "
@@ -58,7 +60,6 @@ class FlowBackend(SessionBackend):
     ) -> None:
         fails_ps = (each.time_ps for each in plan.changes if each.state.up is False)
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
-        self._lossless = {config.is_lossless for config in plan.graph.switch_configs}
         super().__init__(
             plan.graph,
             plan.config.observe,
@@ -70,9 +71,8 @@ class FlowBackend(SessionBackend):
 
     def warnings(self) -> list[str]:
         """Beside the usual ones, that flows know nothing of packets that would be lost, or of pauses."""
-        full = int(self.statistics()["full_queues"])
-        ports = counted(full, "port", "ports")
-        bounds = [words.format(ports) for lossless, words in _FULL.items() if lossless in self._lossless and full]
+        counts = self.statistics()
+        bounds = [words.format(counted(int(counts[key]), "port")) for key, words in _FULL.items() if counts[key]]
         loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
         return [*super().warnings(), *bounds, *([_LOST] if loses else [])]
 
@@ -89,32 +89,46 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
         "queues": meet_in_queues(plan),
-        "rooms": np.array([_room_bytes(plan, switch) for switch in range(plan.graph.switches)], dtype=np.int64),
         "grain_bytes": QUEUE_GRAIN_BYTES,
         "grain_share": QUEUE_GRAIN_SHARE,
     }
+    values |= _rooms(plan)
     for number, transport in enumerate(plan.transports.values()):
         values |= {f"{number}.{name}": value for name, value in _numbers(transport).items()}
     description.transport("flow", values)
 
 
-def _room_bytes(plan: NetworkPlan, switch: int) -> int:
-    """Return what a switch has room for before it loses packets or surely stops a neighbour.
+def _rooms(plan: NetworkPlan) -> dict[str, NativeValue]:
+    """Return what each switch has room for before it loses packets or stops a neighbour.
 
-    With links by credit that is what all lanes hold. With PFC, an ingress port pauses at its alpha times what is free
-    of the shared part: with sum A of all alphas, one does before more than A / (1 + A) of that part is full.
+    A port by credit has what its lanes hold. With PFC an ingress port, and else a port's queue, has its alpha times
+    what is free of the shared part. Ports with PFC have their reserve besides.
     """
-    config, graph = plan.graph.switch_configs[switch], plan.graph
-    links = [graph.links[port.link] for port in graph.ports[graph.hosts + switch]]
-    if config.credits is not None:
-        return len(links) * config.credits.lanes * config.credits.bytes_
-    if config.pfc is None:
-        return int(config.buffer_bytes * (1.0 if config.alpha is None else config.alpha / (1 + config.alpha)))
-    outline = SwitchOutline(config, tuple(PortOutline(link.rate_bps, link.delay_ps) for link in links))
-    kept_bytes = lossless_bytes(outline, largest_wire_bytes(plan.transports.values()))
-    alphas = sum(config.pfc.alpha_of(link.rate_bps) for link in links)
-    shared_bytes = int((config.buffer_bytes - kept_bytes) * alphas / (1 + alphas))
-    return shared_bytes + len(links) * config.pfc.reserve_bytes
+    graph = plan.graph
+    lossless, shared, own, ports = [], [], [], []
+    alphas: list[float] = []
+    for config, entrances in zip(graph.switch_configs, graph.ports[graph.hosts :], strict=True):
+        links = [graph.links[port.link] for port in entrances]
+        outline = SwitchOutline(config, tuple(sorted(map(port_outline, links))))
+        kept_bytes = lossless_bytes(outline, largest_wire_bytes(plan.transports.values()))
+        passing = [each for each in plan.transports.values() if outline in each.outline.switches]
+        is_kept = all(config.keeps(each.priority) for each in passing or plan.transports.values())
+        alpha, own_bytes = math.inf if config.alpha is None else config.alpha, 0
+        if is_kept and config.credits is not None:
+            alpha, own_bytes = 0.0, config.credits.lanes * config.credits.bytes_
+        pfc = config.pfc if is_kept else None
+        lossless.append(is_kept)
+        shared.append(config.buffer_bytes - kept_bytes)
+        own.append(own_bytes if pfc is None else pfc.reserve_bytes)
+        ports.append(len(links))
+        alphas += [alpha if pfc is None else pfc.alpha_of(link.rate_bps) for link in links]
+    return {
+        "room_lossless": np.array(lossless, dtype=np.uint32),
+        "room_shared_bytes": np.array(shared, dtype=np.int64),
+        "room_own_bytes": np.array(own, dtype=np.int64),
+        "room_ports": np.array(ports, dtype=np.uint32),
+        "room_alphas": np.array(alphas, dtype=np.float64),
+    }
 
 
 def _numbers(transport: Transport) -> dict[str, NativeValue]:

@@ -38,6 +38,33 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "tcp_ports", kind.tcpPorts);
     return kind;
 }
+
+/// \return what each switch has room for
+std::vector<FlowRoom>
+ReadRooms(PartReader& part)
+{
+    Numbers lossless;
+    Quantities shared;
+    Quantities own;
+    Numbers ports;
+    Reals alphas;
+    part("room_lossless", lossless);
+    part("room_shared_bytes", shared);
+    part("room_own_bytes", own);
+    part("room_ports", ports);
+    part("room_alphas", alphas);
+    std::vector<FlowRoom> rooms;
+    const double* alpha = alphas.begin();
+    for (uint64_t number = 0; number < ports.count; ++number)
+    {
+        rooms.push_back({lossless[number] != 0,
+                         static_cast<double>(shared[number]),
+                         static_cast<double>(own[number]),
+                         {alpha, alpha + ports[number]}});
+        alpha += ports[number];
+    }
+    return rooms;
+}
 } // namespace
 
 FlowSessionTransport::FlowSessionTransport(const TransportContext& context, PartReader& part)
@@ -63,9 +90,7 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     }
     part("packets_part", flows.spreads);
     part("ways_differ", flows.waysDiffer);
-    Quantities rooms;
-    part("rooms", rooms);
-    flows.rooms.assign(rooms.begin(), rooms.end());
+    flows.rooms = ReadRooms(part);
     part("queues", flows.queues);
     part("grain_bytes", flows.grain.bytes);
     part("grain_share", flows.grain.share);
@@ -91,7 +116,8 @@ FlowSessionTransport::GetCounters() const
 {
     return {{"flows", m_transport->GetFlows()},
             {"solutions", m_transport->GetSolutions()},
-            {"full_queues", m_transport->GetFullQueues()}};
+            {"full_queues", m_transport->GetFull(false)},
+            {"full_ingress_queues", m_transport->GetFull(true)}};
 }
 
 } // namespace astra_ns3

@@ -48,24 +48,14 @@ KeyOf(const RocePath& path, uint32_t kind)
     key.insert(key.end(), path.heads.begin(), path.heads.end());
     return key;
 }
-
-/// \return room of switches, or none if no switch loses anything
-std::unique_ptr<FlowRooms>
-MakeRooms(const FlowContext& context)
-{
-    const auto loses = [](uint64_t bytes) { return bytes > 0; };
-    return std::any_of(context.rooms.begin(), context.rooms.end(), loses)
-               ? std::make_unique<FlowRooms>(context.hosts.size(), context.rooms)
-               : nullptr;
-}
 } // namespace
 
 FlowMessageTransport::FlowMessageTransport(FlowContext context)
     : m_context(std::move(context)),
       m_accountant(m_context.listener->GetAccountant()),
       m_meter(m_context.meterPs),
-      m_rooms(MakeRooms(m_context)),
-      m_network(*this, m_meter, m_accountant != nullptr, m_rooms.get()),
+      m_rooms(m_context.hosts.size(), m_context.rooms),
+      m_network(*this, m_meter, m_accountant != nullptr, m_rooms),
       m_paths(m_context.hosts, m_context.spreads),
       m_numbers(m_context.hostOfNpu.size()),
       m_pairsOf(m_context.hostOfNpu.size()),
@@ -73,13 +63,10 @@ FlowMessageTransport::FlowMessageTransport(FlowContext context)
 {
     if (m_context.queues)
     {
-        m_queued = std::make_unique<FlowQueues>(*this, m_meter, m_context.grain, m_rooms.get());
+        m_queued = std::make_unique<FlowQueues>(*this, m_meter, m_context.grain, m_rooms);
         m_queued->AddLink(0.0, 0, true);
     }
-    if (m_rooms)
-    {
-        m_rooms->AddLink(nullptr);
-    }
+    m_rooms.AddLink(nullptr);
     m_network.AddLink(0.0);
     m_portOf.push_back(nullptr);
     m_meter.AddLink(nullptr);
@@ -167,10 +154,7 @@ FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
         m_meter.AddLink(port->TellsLine() ? port : nullptr);
         const double rate =
             port->IsUp() && !port->IsSilent() ? BytesPerPs(port->GetRateBps()) : 0.0;
-        if (m_rooms)
-        {
-            m_rooms->AddLink(port);
-        }
+        m_rooms.AddLink(port);
         if (m_queued)
         {
             m_queued->AddLink(rate, port->GetDelayPs(), isFirst);

@@ -40,7 +40,7 @@ struct FlowContext
     bool waysDiffer{false};                           //!< equal ways may have unlike lines
     bool queues{false};                               //!< nothing slows senders: FlowQueues
     FlowGrain grain;                                  //!< of their mixtures
-    std::vector<uint64_t> rooms;                      //!< bytes of each switch, 0 if it loses none
+    std::vector<FlowRoom> rooms;                      //!< of the switches
     uint32_t baseAddress{0};                          //!< IPv4 address of host 0
     int64_t meterPs{0};                 //!< observed lines are told of by such intervals
     MessageListener* listener{nullptr}; //!< told of messages
@@ -80,10 +80,11 @@ class FlowMessageTransport : public MessageTransport,
         return m_flows;
     }
 
-    /// \return in front of how many links packets would have been lost
-    uint64_t GetFullQueues() const
+    /// \return at how many ports packets would have been lost, or neighbours stopped
+    /// \param lossless which of both
+    uint64_t GetFull(bool lossless) const
     {
-        return m_rooms ? m_rooms->GetFull() : 0;
+        return m_rooms.GetFull(lossless);
     }
 
     /// \return how often rates were shared anew
@@ -214,7 +215,7 @@ class FlowMessageTransport : public MessageTransport,
     std::unique_ptr<RoceMessageParts> m_parts;                //!< of messages, if split
     MessageAccountant* m_accountant;                          //!< keeps accounts, or none
     FlowMeter m_meter;                                        //!< of observed lines
-    std::unique_ptr<FlowRooms> m_rooms;                       //!< if switches may lose
+    FlowRooms m_rooms;                                        //!< of switches
     FlowNetwork m_network;                                    //!< rates
     std::unique_ptr<FlowQueues> m_queued;                     //!< or queues
     std::vector<Sent> m_sent;                                 //!< by flow, of queues

@@ -11,7 +11,7 @@
 namespace ns3
 {
 
-FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowRooms* rooms)
+FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowRooms& rooms)
     : m_owner(owner),
       m_meter(meter),
       m_tallies(tallies),
@@ -125,14 +125,14 @@ FlowNetwork::Stand(Flow& flow, uint32_t link, double rate)
 {
     if (flow.stands != FlowShares::NONE)
     {
-        m_rooms->Change(flow.stands, -flow.standing);
+        m_rooms.Put(flow.stands, flow.demand.forth, -flow.standing);
     }
     flow.stands = link;
     if (link != FlowShares::NONE)
     {
         const double moves = rate * static_cast<double>(flow.demand.roundTripPs);
         flow.standing = std::max(std::min(flow.demand.inFlight, flow.left) - moves, 0.0);
-        m_rooms->Change(link, flow.standing);
+        m_rooms.Put(link, flow.demand.forth, flow.standing);
     }
 }
 
@@ -210,10 +210,7 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     }
     Follow(flow, rate, nowPs);
     Meter(flow, rate, nowPs);
-    if (m_rooms)
-    {
-        Stand(flow, bottleneck, rate);
-    }
+    Stand(flow, bottleneck, rate);
     flow.rate = rate;
     flow.bottleneck = m_tallies ? bottleneck : FlowShares::NONE;
     m_agenda.Move(number,
@@ -230,6 +227,7 @@ FlowNetwork::Solve()
     {
         ChangeRate(number, m_shares.GetRate(number), nowPs);
     }
+    m_rooms.LookAtPut();
     ScheduleNext();
 }
 

@@ -58,8 +58,8 @@ class FlowNetwork
     static constexpr double LEAST_SHARE = 1e-9; //!< of a line's rate; what has less waits
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
-    /// is kept which links held flows back \param rooms of switches that may lose, or none
-    FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowRooms* rooms);
+    /// is kept which links held flows back \param rooms of switches
+    FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowRooms& rooms);
 
     /// \param rate bytes per picosecond of a new link \return its number: 0, 1, ...
     uint32_t AddLink(double rate);
@@ -90,7 +90,7 @@ class FlowNetwork
         double left{0.0};                      //!< bytes to come when it had got its rate
         int64_t sincePs{0};                    //!< when that was
         uint32_t bottleneck{FlowShares::NONE}; //!< what holds it back since then, if tallied
-        uint32_t stands{FlowShares::NONE};     //!< in front of this link, if there are rooms
+        uint32_t stands{FlowShares::NONE};     //!< in front of this link
         double standing{0.0};                  //!< so many of its bytes
         std::vector<std::pair<uint32_t, int64_t>> held; //!< by link, for how long, if tallied
     };
@@ -148,7 +148,7 @@ class FlowNetwork
     FlowOwner& m_owner;              //!< is told of ends
     FlowMeter& m_meter;              //!< of what some links carry
     bool m_tallies;                  //!< bottlenecks are kept
-    FlowRooms* m_rooms;              //!< of switches that may lose, or none
+    FlowRooms& m_rooms;              //!< of switches
     FlowShares m_shares;             //!< rates
     FlowAgenda m_agenda;             //!< ends
     std::vector<Flow> m_flows;       //!< by number among the shares

@@ -31,7 +31,7 @@ Lasting(double bytes, double rate)
 }
 } // namespace
 
-FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms* rooms)
+FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms& rooms)
     : m_owner(owner),
       m_meter(meter),
       m_grain(grain),
@@ -139,12 +139,6 @@ FlowQueues::Settle(uint32_t number)
         link.left -= FreeOf(link) * passed;
         link.growing += link.coming * passed;
     }
-    if (m_rooms && link.backlog)
-    {
-        const double more = (link.coming - FreeOf(link)) * passed;
-        link.standing += more;
-        m_rooms->Change(number, more);
-    }
 }
 
 FlowQueues::Member&
@@ -159,6 +153,10 @@ FlowQueues::MemberOf(uint32_t number, const Change& change)
         member.flow = change.flow;
         member.place = change.place;
         member.sincePs = m_nowPs;
+        const std::span<const FlowUse> forth = m_flows[change.flow].demand.forth;
+        const bool comes = change.place > 0;
+        member.gate =
+            m_rooms.FindGate(number, comes ? forth[change.place - 1].link : FlowRooms::NOWHERE);
     }
     return link.members[slot];
 }
@@ -241,6 +239,7 @@ FlowQueues::Come(const Change& change)
         member.bytes += member.coming * static_cast<double>(m_nowPs - member.sincePs);
         member.sincePs = m_nowPs;
     }
+    m_rooms.Grow(member.gate, change.rate - member.coming, m_nowPs);
     link.coming += change.rate - member.coming;
     member.coming = change.rate;
     if (change.last)
@@ -269,9 +268,8 @@ FlowQueues::TakeNext(Link& link)
 }
 
 void
-FlowQueues::Advance(uint32_t number, double free)
+FlowQueues::Advance(Link& link, double free)
 {
-    Link& link = m_links[number];
     const double crumb = std::max(free, link.coming) * ROUNDING_PS;
     const bool fits = link.coming <= free * (1 + RATE_CLOSE);
     while (link.backlog && !link.open && link.left <= crumb * RATE_CLOSE)
@@ -301,11 +299,7 @@ FlowQueues::Advance(uint32_t number, double free)
     }
     if (!link.backlog)
     {
-        if (m_rooms)
-        {
-            m_rooms->Change(number, -link.standing);
-        }
-        link.left = link.growing = link.queued = link.standing = 0.0;
+        link.left = link.growing = link.queued = 0.0;
         link.mixed = false;
         link.backlog = link.open = !fits;
         link.stale = true;
@@ -327,7 +321,7 @@ FlowQueues::Serve(uint32_t number)
     link.dirty = false;
     const double free = FreeOf(link);
     CompleteGrain(link);
-    Advance(number, free);
+    Advance(link, free);
     if (link.open || link.stale)
     {
         const bool first = link.backlog && !link.open;
@@ -391,6 +385,7 @@ FlowQueues::Tell(uint32_t number)
         {
             m_meter.Change(number, rate - member.leaving, m_nowPs);
         }
+        m_rooms.Grow(member.gate, member.leaving - rate, m_nowPs);
         member.leaving = rate;
         if (next < flow.demand.forth.size())
         {

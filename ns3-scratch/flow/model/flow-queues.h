@@ -56,8 +56,8 @@ class FlowQueues
     static constexpr double LINE_STEP = 0.004; //!< of a line's rate
 
     /// \param owner is told of ends \param meter of what some links carry \param grain of mixtures
-    /// \param rooms of switches that may lose, or none
-    FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms* rooms);
+    /// \param rooms of switches
+    FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms& rooms);
 
     /// \param rate bytes per picosecond of a new link \param delayPs from its end to the next queue
     /// \param sends whether it is a sender's own \return its number: 0, 1, ...
@@ -84,16 +84,17 @@ class FlowQueues
     /// A flow on a link.
     struct Member
     {
-        uint32_t flow;        //!< its number
-        uint32_t place;       //!< which of its links this is
-        double coming{0.0};   //!< bytes per picosecond into the queue
-        double leaving{0.0};  //!< and out of it
-        double next{0.0};     //!< out of it from now on, while that is found
-        double bytes{0.0};    //!< in the mixture that grows, until
-        int64_t sincePs{0};   //!< this time
-        int64_t lastPs{0};    //!< when its last byte came
-        uint32_t mixtures{0}; //!< complete ones that it has bytes in
-        bool ended{false};    //!< its last byte has come
+        uint32_t flow;                  //!< its number
+        uint32_t place;                 //!< which of its links this is
+        double coming{0.0};             //!< bytes per picosecond into the queue
+        double leaving{0.0};            //!< and out of it
+        double next{0.0};               //!< out of it from now on, while that is found
+        double bytes{0.0};              //!< in the mixture that grows, until
+        int64_t sincePs{0};             //!< this time
+        int64_t lastPs{0};              //!< when its last byte came
+        uint32_t mixtures{0};           //!< complete ones that it has bytes in
+        bool ended{false};              //!< its last byte has come
+        FlowRooms::Gate* gate{nullptr}; //!< where its bytes count
     };
 
     /// Bytes of a flow in a mixture.
@@ -139,7 +140,6 @@ class FlowQueues
         double coming{0.0};           //!< rate of all together
         double left{0.0};             //!< bytes of the first mixture
         double growing{0.0};          //!< bytes of the last
-        double standing{0.0};         //!< bytes of all, where there is a room for them
         double queued{0.0};           //!< bytes of those between
         double share{0.0};            //!< rate of each of a sender's flows
         double served{0.0};           //!< bytes that a sender gave each of its flows
@@ -235,7 +235,7 @@ class FlowQueues
     /// The first mixture has left.
     void TakeNext(Link& link);
     /// Find which mixture is served. \param free rate of the line
-    void Advance(uint32_t link, double free);
+    void Advance(Link& link, double free);
     /// Tell the next links what leaves. Members know it.
     void Tell(uint32_t link);
     /// \return whether nothing of a flow is left in front of a link
@@ -252,7 +252,7 @@ class FlowQueues
     FlowQueuesOwner& m_owner;        //!< is told of ends
     FlowMeter& m_meter;              //!< of some links
     FlowGrain m_grain;               //!< of mixtures
-    FlowRooms* m_rooms;              //!< or none
+    FlowRooms& m_rooms;              //!< of switches
     std::vector<Link> m_links;       //!< by number
     std::vector<Flow> m_flows;       //!< by number
     std::deque<FlowUse> m_answers;   //!< links of those

@@ -18,7 +18,7 @@ from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.scenario import shared_lines
 from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.scenario.shared_lines import Lines, sharing
-from astra_ns3.scenario.tenant import After
+from astra_ns3.scenario.tenant import After, Restart
 
 WARNING = "'a' and 'b' may share lines, where times on flows may be far too long or too short; use --backend ns3"
 
@@ -81,7 +81,10 @@ def test_jobs_are_not_told_where_flows_are_like_packets_or_where_one_follows_the
         ({"end_ps": 5}, {}, {"start_ps": 5}, False),
         ({"end_ps": 5}, {}, {"start_ps": 4}, True),
         ({"end_ps": 5}, {"start_ps": 6}, {"after": After("b", 1)}, False),
-        ({"end_ps": 5}, {"start_ps": 4}, {"after": After("b"), "start_ps": 6}, True),
+        ({"end_ps": 5}, {"start_ps": 4}, {"after": After("b"), "start_ps": 1}, False),
+        ({"end_ps": 6}, {"start_ps": 4}, {"after": After("b"), "start_ps": 1}, True),
+        ({"end_ps": 5}, {}, {"after": After("a", 1), "start_ps": 5}, False),
+        ({"end_ps": 5}, {}, {"after": After("a", 1), "start_ps": 4}, True),
     ],
 )
 def test_jobs_that_never_play_at_a_time_share_no_lines(
@@ -118,3 +121,13 @@ def test_jobs_that_arrive_are_told_without_names_as_nobody_knows_their_npus() ->
     assert warned([0, 4], Placement.model_validate({"place": "packed", "count": 2}), arrives=True) == [
         WARNING.replace("'a' and 'b'", "jobs that arrive")
     ]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_only_a_job_that_arrives_beside_others_is_told_of(jobs: int) -> None:
+    place = Placement.model_validate({"place": "packed", "count": 2})
+    tenants = [Tenant(name, place, small_workload(), small_system(), arrives=True) for name in "ab"[:jobs]]
+    tenants[0] = replace(tenants[0], restart=Restart(1, 2))
+    found = load_tenants(ScenarioRequest(tenants=tenants, network=CONTROLLED, backend="flow"))
+    told = [words for inputs in found for words in inputs.warnings if "share lines" in words]
+    assert told == [WARNING.replace("'a' and 'b'", "jobs that arrive")] * (jobs - 1)
