@@ -38,7 +38,7 @@ from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import waiting_line
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome, tries_of
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome, late_warnings, tries_of
 
 
 @dataclass(frozen=True)
@@ -220,6 +220,14 @@ def _left_by(
         each.last: list(_warnings(tenants[0], tenants[each.last], records[each.last], stopped=error is not None))
         for each in tries
     }
+    if error is None:
+        events = [(each.config.at_ps, each.where) for each in tenants[0].events if not each.drawn]
+        shared += late_warnings(events, "events", "the run", finish_ps)
+        for first, last in tries:
+            tenant, _ = request.parts[first]
+            fails_ps = () if tenant is None or tenant.restart is None else tenant.restart.fails_ps
+            fails = [(time_ps, tenant.place) for time_ps in fails_ps if tenant is not None]
+            own[last] += late_warnings(fails, "failures", "the job", finish_of([outcomes[last]], [records[last]]))
     return Played(
         outcomes=outcomes,
         records=records,
