@@ -203,7 +203,7 @@ def test_people_and_run_json_are_told_that_nccl_loses_the_share() -> None:
 
 
 def test_a_job_of_several_on_such_a_device_is_told_the_key_that_keeps_the_lines() -> None:
-    job = Tenant("a", range(8), LLAMA, INPUTS / "system" / "flat.txt")
+    job = Tenant("a", range(8), LLAMA, INPUTS / "system" / "hier.txt")
     with pytest.raises(InputError) as raised:
         forecast_scenario(network=network(), tenants=[job])
     key = "workload.compute.scale_up_efficiency"
