@@ -215,19 +215,9 @@ def _left_by(
         if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS and not spare[number]
     }
     finish_ps = finish_of(outcomes, records)
-    shared = [*floor_warnings(floor, finish_ps), *network.warnings()]
-    own = {
-        each.last: list(_warnings(tenants[0], tenants[each.last], records[each.last], stopped=error is not None))
-        for each in tries
-    }
-    if error is None:
-        events = [(each.config.at_ps, each.where) for each in tenants[0].events if not each.drawn]
-        shared += late_warnings(events, "events", "the run", finish_ps)
-        for first, last in tries:
-            tenant, _ = request.parts[first]
-            fails_ps = () if tenant is None or tenant.restart is None else tenant.restart.fails_ps
-            fails = [(time_ps, tenant.place) for time_ps in fails_ps if tenant is not None]
-            own[last] += late_warnings(fails, "failures", "the job", finish_of([outcomes[last]], [records[last]]))
+    late = [] if error is not None else _late_events(tenants[0], finish_ps)
+    shared = [*floor_warnings(floor, finish_ps), *network.warnings(), *late]
+    own = {last: [*_warnings(request, tenants, last, records[last], outcomes[last], error)] for _, last in tries}
     return Played(
         outcomes=outcomes,
         records=records,
@@ -293,12 +283,28 @@ def _members(
     return members
 
 
-def _warnings(first: Inputs, inputs: Inputs, records: RunRecords, *, stopped: bool) -> Iterator[str]:
-    """Warn of a tenant's flows that say little, and of a slowdown that slowed nothing."""
-    shares = abilities_of(first.backend).needs_packets
-    yield from flow_warnings(records.flows, first.plan.of_packets if shares else None)
-    if not stopped:
-        yield from slowdown_warnings(inputs.slowdown, records)
+def _late_events(first: Inputs, finish_ps: int) -> Iterator[str]:
+    """Warn of events that a file has after the run's end; chance draws some there as a matter of course."""
+    given = [(each.config.at_ps, each.where) for each in first.events if not each.drawn]
+    return late_warnings(given, "events", "the run", finish_ps)
+
+
+def _warnings(
+    request: RunRequest,
+    tenants: Sequence[Inputs],
+    number: int,
+    records: RunRecords,
+    outcome: Outcome,
+    error: AstraNs3Error | None,
+) -> Iterator[str]:
+    """Warn of a tenant's flows that say little, a slowdown that slowed nothing, and failures after its end."""
+    shares, (tenant, _) = abilities_of(tenants[0].backend).needs_packets, request.parts[number]
+    yield from flow_warnings(records.flows, tenants[0].plan.of_packets if shares else None)
+    if error is None:
+        yield from slowdown_warnings(tenants[number].slowdown, records)
+    if error is None and tenant is not None and tenant.restart is not None and outcome.start_ps is not None:
+        fails = [(time_ps, tenant.place) for time_ps in tenant.restart.fails_ps]
+        yield from late_warnings(fails, "failures", "the job", outcome.start_ps + records.finish_ps)
 
 
 def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain) -> Floor | None:
