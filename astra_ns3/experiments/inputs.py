@@ -350,8 +350,8 @@ def _check_shares(
     """Raise InputError if a tenant asks of the network or its NPUs what others have otherwise."""
     refuse(
         network_as_reached(network, workload, system) != network,
-        "its model reaches a share of the rates inside nodes only, which tenants have in common; expected "
-        "scale_up_efficiency 1",
+        f"its model, {workload.source}, reaches a share of the rates inside nodes, which all jobs have in common; "
+        "expected set: {workload.compute.scale_up_efficiency: 1} in this job",
         tenant.place,
     )
     if beside is not None and endpoint_model(system) != endpoint_model(beside.system):

@@ -89,7 +89,6 @@ def run_document(
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
         **options_document(request),
-        **({} if alone or not description.events else {"network_changes": len(description.events)}),
         # Of a job that plays for ever, those that it has come to.
         **({"passes": max(outcome.passes or 0, 1)} if request.passes == FOREVER else {}),
         "compute_slowdown": description.compute_slowdown,

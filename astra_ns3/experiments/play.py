@@ -38,7 +38,7 @@ from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import waiting_line
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome, tries_of
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome, late_warnings, tries_of
 
 _Playing = tuple[Member, Inputs, RunRecords, Outcome]
 
@@ -210,6 +210,7 @@ def _left_by(
     playing = [*zip(company.members, tenants, records, outcomes, strict=True)]
     chains = [_chain(*each, each[1].tenancy.start_ps) for each in playing if each[-1].start_ps is not None]
     floor = _floor(tenants[0], network, max(chains)) if whole else None
+<<<<<<< HEAD
     floors = dict(_own_floors(network, playing))
     own = {
         each.last: list(_warnings(tenants[0], tenants[each.last], records[each.last], stopped=error is not None))
@@ -219,6 +220,18 @@ def _left_by(
     of_floors = [*floor_warnings(floor, finish_of(outcomes, records)), *_below_own_floors(playing, floors)]
     if len(own) == 1:
         del of_floors[1:]
+=======
+    floors = {
+        number: _floor(tenants[0], each[0].network, _chain(*each, 0))
+        for number, each in enumerate(playing)
+        # A later try plays a part of the passes, and may have loaded what others had computed.
+        if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS and not spare[number]
+    }
+    finish_ps = finish_of(outcomes, records)
+    late = [] if error is not None else _late_events(tenants[0], finish_ps)
+    shared = [*floor_warnings(floor, finish_ps), *network.warnings(), *late]
+    own = {last: [*_warnings(request, tenants, last, records[last], outcomes[last], error)] for _, last in tries}
+>>>>>>> 33bf10118596b2cf82f61e108e44349f1550b69b
     return Played(
         outcomes=outcomes,
         records=records,
@@ -308,12 +321,28 @@ def _members(
     return members
 
 
-def _warnings(first: Inputs, inputs: Inputs, records: RunRecords, *, stopped: bool) -> Iterator[str]:
-    """Warn of a tenant's flows that say little, and of a slowdown that slowed nothing."""
-    shares = abilities_of(first.backend).needs_packets
-    yield from flow_warnings(records.flows, first.plan.of_packets if shares else None)
-    if not stopped:
-        yield from slowdown_warnings(inputs.slowdown, records)
+def _late_events(first: Inputs, finish_ps: int) -> Iterator[str]:
+    """Warn of events that a file has after the run's end; chance draws some there as a matter of course."""
+    given = [(each.config.at_ps, each.where) for each in first.events if not each.drawn]
+    return late_warnings(given, "events", "the run", finish_ps)
+
+
+def _warnings(
+    request: RunRequest,
+    tenants: Sequence[Inputs],
+    number: int,
+    records: RunRecords,
+    outcome: Outcome,
+    error: AstraNs3Error | None,
+) -> Iterator[str]:
+    """Warn of a tenant's flows that say little, a slowdown that slowed nothing, and failures after its end."""
+    shares, (tenant, _) = abilities_of(tenants[0].backend).needs_packets, request.parts[number]
+    yield from flow_warnings(records.flows, tenants[0].plan.of_packets if shares else None)
+    if error is None:
+        yield from slowdown_warnings(tenants[number].slowdown, records)
+    if error is None and tenant is not None and tenant.restart is not None and outcome.start_ps is not None:
+        fails = [(time_ps, tenant.place) for time_ps in tenant.restart.fails_ps]
+        yield from late_warnings(fails, "failures", "the job", outcome.start_ps + records.finish_ps)
 
 
 def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain) -> Floor | None:

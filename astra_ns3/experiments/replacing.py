@@ -74,7 +74,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def put_in_place(staging: Path, folder: Path, old_names: Iterable[str]) -> None:
-    """Replace the files ``old_names`` of ``folder`` by those in ``staging``, a folder inside of it."""
+    """Replace the files ``old_names`` of ``folder``, or of folders in it, by those in ``staging``, another of these."""
     # Written down, for whoever has to finish this knows of the old run no more.
     (staging / _REPLACES).write_text(json.dumps(sorted(old_names)), encoding="utf-8")
     shutil.rmtree(folder / PENDING, ignore_errors=True)  # of a run that never became whole
@@ -96,6 +96,9 @@ def _finish(folder: Path) -> None:
     (folder / RUN_FILE).unlink(missing_ok=True)
     for name in set(old_names) - set(new_names):
         (folder / name).unlink(missing_ok=True)
+    for part in sorted({part for name in old_names for part in Path(name).parents[:-1]}, reverse=True):
+        with suppress(OSError):  # it holds files of somebody else's
+            (folder / part).rmdir()
     for name in sorted(new_names, key=lambda name: name == RUN_FILE):
         beside = folder / f".{name}.new"
         beside.unlink(missing_ok=True)

@@ -102,7 +102,7 @@ JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("npus", npus_of),
     ("start_us", lambda tenant: _time(tenant["start_ps"])),
     ("finish_us", lambda tenant: _finish(tenant)),
-    ("duration_us", lambda tenant: microseconds(tenant["finish_ps"]) if tenant["complete"] else None),
+    ("duration_us", lambda tenant: microseconds(tenant["finish_ps"]) if _has_ended(tenant) else None),
     ("compute_us", lambda tenant: _time(tenant.get("compute_ps"))),
     ("exposed_us", lambda tenant: _time(tenant.get("exposed_ps"))),
     ("passes", lambda tenant: tenant["passes_done"]),
@@ -129,4 +129,9 @@ def _waited(tenant: TenantDocument) -> str | None:
 
 def _finish(tenant: TenantDocument) -> str | None:
     start_ps = tenant["start_ps"]
-    return microseconds(start_ps + tenant["finish_ps"]) if tenant["complete"] and start_ps is not None else None
+    return microseconds(start_ps + tenant["finish_ps"]) if _has_ended(tenant) and start_ps is not None else None
+
+
+def _has_ended(tenant: TenantDocument) -> bool:
+    """Whether a job has come to its end, or failed for good."""
+    return tenant["complete"] or tenant["ended_by"] is not None

@@ -1,8 +1,9 @@
 """The output folder: files are written to a temporary folder first and appear under their final names only when whole.
 
 A folder *holds a run* when it has any file of a name that a run writes. A folder with a run is refused unless it is to
-be overwritten, and then only the files of a run are replaced: whatever else lies there stays. The temporary folder lies
-beside the output folder, or inside where that can't be exchanged in one step (:mod:`astra_ns3.experiments.replacing`).
+be overwritten. Then only the files of the run, and of its jobs or seeds, are replaced: whatever else lies there stays.
+The temporary folder lies beside the output folder, or inside where that can't be exchanged in one step
+(:mod:`astra_ns3.experiments.replacing`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import itertools
 import json
 import os
 import shutil
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
@@ -30,6 +33,7 @@ from astra_ns3.experiments.replacing import (
 )
 from astra_ns3.experiments.run_tables import COLLECTIVES, JOBS, NPUS, SWITCH
 from astra_ns3.network.recorded import RECORDED_TABLES
+from astra_ns3.report.timeline.usual import FILE as TIMELINE
 from astra_ns3.whole_file import RUN_FILE, STUDY_MARK
 
 FORMAT = "astra-ns3 run"
@@ -119,14 +123,14 @@ class RunFolder:
         """Put the new run in the place of whatever the folder holds."""
         with alone(self.path.parent):
             recover(self.path)
+            old_files = _files_of_run(self.path, kept=_named_by_run(staging)[1])
             if staging.parent != self.path:
-                old_files = _files_of_run(self.path)
                 if self._may_be_exchanged() and replace_folder(staging, self.path):
                     clear_away(staging, old_files, self.path)
                     return
                 self._staging = staging = Path(shutil.move(staging, self.path / staging.name))
             try:
-                put_in_place(staging, self.path, _files_of_run(self.path))
+                put_in_place(staging, self.path, old_files)
             except OSError:
                 pending = self.path / PENDING
                 self._staging = pending if pending.is_dir() else staging
@@ -207,15 +211,32 @@ def holds_run(folder: Path) -> bool:
     return any((folder / name).exists() for name in (*RESULT_FILES, PENDING))
 
 
-def _files_of_run(folder: Path) -> list[str]:
-    """Names of the files in ``folder`` that belong to the run it holds."""
-    listed: list[str] = []
+def _files_of_run(folder: Path, kept: Collection[str] = ()) -> list[str]:
+    """Names of the files below ``folder`` that belong to the run it holds, but not in the folders ``kept``."""
+    listed, parts = _named_by_run(folder)
+    files = [name for name in {*RESULT_FILES, *listed} if (folder / name).is_file()]
+    for part in parts - set(kept):
+        if RUN_FILE in _named_by_run(folder / part)[0] and not (folder / part).is_symlink():
+            files += [f"{part}/{name}" for name in _files_of_run(folder / part)]
+    return sorted(files)
+
+
+def _named_by_run(folder: Path) -> tuple[set[str], set[str]]:
+    """Return which files and which folders the run in ``folder`` has beside each other; nothing if no run is there."""
+    files: list[Json] = []
+    parts: list[Json] = []
     with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads((whole_run(folder) / RUN_FILE).read_text(encoding="utf-8"))
-        if content["format"] in (FORMAT, SCENARIO_FORMAT):
-            listed = [name for name in content["files"] if isinstance(name, str)]
-    plain = {name for name in (*RESULT_FILES, *listed) if name == Path(name).name and name not in ("", ".", "..")}
-    return sorted(name for name in plain if (folder / name).is_file())
+        if content["format"] in (FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT):
+            files = [*content["files"], *([TIMELINE] if content["format"] == FORMAT else [])]
+            parts = [str(tenant_folder(Path(), job["name"])) for job in content.get("jobs", ())]
+            parts += [run["folder"] for run in content.get("runs", ())]
+    return _plain(files), _plain(parts)
+
+
+def _plain(names: Iterable[Json]) -> set[str]:
+    """Return those that are names, and no paths to elsewhere."""
+    return {name for name in names if isinstance(name, str) and name == Path(name).name and name not in ("", "..")}
 
 
 def _new_folder(parent: Path, name: str) -> Path:

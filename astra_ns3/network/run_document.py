@@ -396,8 +396,6 @@ class RunDocument(ForeseenDocument, total=False):
     """The effect of each event on each part. With several jobs alone."""
     recovery: FileDocument
     """The policies of recovery in force, with all their keys. With several jobs alone."""
-    network_changes: int
-    """How many parts of the network events change, in the folder of a job of several; left out if none."""
     npus: int
     """NPUs of the run."""
     npus_done: int

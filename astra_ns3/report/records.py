@@ -44,6 +44,13 @@ def start_of(metadata: RunDocument) -> int:
     return (job.get("start_ps") or 0) + job.get("lost_ps", 0)
 
 
+def time_of(*runs: Records) -> str:
+    """Return what an axis with times of a run's tables is called; ``runs``: all that share it."""
+    jobs = [run.metadata.get("job") or {} for run in runs if start_of(run.metadata)]
+    last = "last try" if any(job.get("lost_ps") for job in jobs) else "job"
+    return f"time from the start of the {last}" if jobs else "time"
+
+
 def last_try(metadata: RunDocument) -> str:
     """Return of which try a run's tables are, behind its name; nothing for what never began again."""
     restarts = (metadata.get("job") or {}).get("restarts")

@@ -245,7 +245,10 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     state = "" if metadata["complete"] else "  (incomplete)"
     counts = [(name, f"{statistics[name]:,}") for name in _COUNTS if name in statistics]
     lost = [(name.replace("_", " "), f"{statistics[name]:,}") for name in _LOSSES if statistics.get(name)]
-    changes = counted(len(metadata["events"]), "part of the network", "parts of the network")
+    begins_ps = {each["event"]: each["start_ps"] for each in metadata["events"]}
+    begun = sum(time_ps <= metadata["finish_ps"] for time_ps in begins_ps.values())
+    all_events = counted(len(begins_ps), "event")
+    changes = all_events if begun == len(begins_ps) else f"{begun:,} of {all_events} before the end"
     timing = metadata["timing"]
     whole = [
         ("run", f"{metadata['run_name']}{state}"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from astra_ns3.config.core.forever import FOREVER
@@ -10,6 +10,7 @@ from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.tenant import After, Tenant
+from astra_ns3.units import exact_time, format_time
 
 PROGRAMS, OTHERS, TIME, TRANSPORT, DEVICE = "programs", "others", "time", "transport", "device"
 """The causes of a job's end: the end of its programs, that of all others, a time of the file, its transport, or a
@@ -101,6 +102,17 @@ def times_of(tenant: Tenant) -> Times:
     if tenant.job is None:
         return times._replace(fails_ps=tenant.restart.fails_ps)
     return times._replace(start_ps=0, after=None, restart_ps=tenant.restart.after_ps)
+
+
+def late_warnings(happen: Sequence[tuple[int, str]], what: str, who: str, end_ps: int) -> Iterator[str]:
+    """Warn of what a file has happen after the end of ``who``; ``happen``: times, and where the file has them."""
+    late = [each for each in happen if each[0] > end_ps]
+    if late:
+        (first_ps, where), end = min(late), format_time(end_ps)
+        yield (
+            f"{where}: {len(late):,} of {len(happen):,} {what} changed nothing: {who} ended at {end}, and the first of "
+            f"them was to come at {exact_time(first_ps)}"
+        )
 
 
 def check_times(tenants: Sequence[Tenant]) -> None:

@@ -259,7 +259,19 @@ def test_times_that_chance_drew_are_rounded_and_traffic_has_no_passes(command: C
     assert re.search(r"hadoop +32 +0-31 +0 +- +generated", shown)
 
 
-def test_jobs_that_differ_by_events_are_compared_with_how_many_parts_changed(
+def test_a_run_warns_of_events_and_failures_that_a_file_has_after_the_end(command: Command, scenario: str) -> None:
+    fails = "start: 5us, restart: {after: 1ms, at-most: 1, fails: [2s, 3s]}}"
+    _with(scenario, "start: 5us}", fails)
+    played = command("run", "--scenario", scenario, "--backend", "fake", "--set", "scenario.events.0.at=1s")
+    where, end = f"astra-ns3: warning: {scenario}", "ended at [0-9.]+ us, and the first of them was to come at"
+    first, second = played.err.splitlines()
+    assert re.fullmatch(f"{where}:6: key 'events.0.nic': 1 of 1 events changed nothing: the run {end} 1s", first)
+    assert re.fullmatch(f"{where}:4: job 'other': 2 of 2 failures changed nothing: the job {end} 2s", second)
+    assert re.search("changes +0 of 1 event before the end", played.out)
+    assert command("run", "--scenario", scenario, "--backend", "lossy").err.count("changed nothing") == 0
+
+
+def test_jobs_that_differ_by_events_are_compared_by_the_events_themselves(
     command: Command, scenario: str, tmp_path: Path
 ) -> None:
     def played(name: str) -> str:
@@ -271,7 +283,6 @@ def test_jobs_that_differ_by_events_are_compared_with_how_many_parts_changed(
     _with(scenario, JOBS[JOBS.index("events:") :], "")
     compared = command("compare", played("whole"), failed, "--json").json
     assert {each["key"]: each["b"] for each in compared["settings"]} == {
-        "network_changes": 1,
         "events.0.name": "host 3 - switch 0",
         "events.0.start_ps": 10_000_000,
         "events.0.end_ps": 15_000_000,

@@ -117,6 +117,7 @@ def failed_ps(files: Files, jobs: Sequence[Mapping[str, Any]], down: tuple[int, 
     with pytest.raises(BackendError, match=r"job 'a': .* (gave|given) up") as raised:
         files.play([*jobs, other], down)
     job = raised.value.result.metadata["jobs"][0]
+    assert round(float(raised.value.result.rows("jobs.csv")[0]["duration_us"]) * US) == job["finish_ps"]
     assert job["ended_by"] == "transport"
     return int(job["start_ps"]) + int(job["finish_ps"])
 

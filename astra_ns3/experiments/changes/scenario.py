@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
 from astra_ns3.config.core.changing import Setting, changed
@@ -12,10 +12,14 @@ from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.scenario.file import ScenarioConfig, ScenarioFile
 from astra_ns3.errors import located
+from astra_ns3.experiments.changes.files import FILES
+from astra_ns3.experiments.changes.setting import check_once
 from astra_ns3.frozen import replace
 
 SCENARIO = "scenario"
 """The name in front of a key of the scenario's file."""
+_KEYS = {*ScenarioConfig.model_fields} - {*FILES}
+"""Keys at the top of the file that no other file of a run has."""
 _FILES = ("network", "workload", "system", "compute_slowdown")
 _ARRIVALS = "arrivals"
 _FILES_OF_ARRIVALS = ("file", "system")
@@ -24,10 +28,13 @@ _FILES_OF_ARRIVALS = ("file", "system")
 def scenario_changes(changes: Mapping[str, Json]) -> tuple[list[Setting], dict[str, Json]]:
     """Return the changes of the scenario's own keys, and all others."""
     own, others = list[Setting](), dict[str, Json]()
+    said: dict[Hashable, str] = {}
     for key, value in changes.items():
-        file, dot, rest = str(key).partition(".")
-        if dot and file == SCENARIO and all(rest.split(".")):
-            own.append(Setting(tuple(rest.split(".")), value))
+        words = str(key).split(".")
+        named = words[0] == SCENARIO and len(words) > 1
+        if (named or words[0] in _KEYS) and all(words):
+            own.append(Setting(tuple(words[named:]), value))
+            check_once(said, own[-1].meaning, key)
         else:
             others[key] = value
     return own, others

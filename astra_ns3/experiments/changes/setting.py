@@ -108,7 +108,7 @@ def changed_workload(workload: AnyWorkload, place: str, changes: Mapping[str, Js
         file = file_of(key)
         refuse(file not in (None, "workload"), f"'{key}' is a key of the {file}, expected one of the workload")
         settings.append(Setting(tuple(key.split(".")[file is not None :]), value))
-        _check_once(said, settings[-1].meaning, key)
+        check_once(said, settings[-1].meaning, key)
     if not settings:
         return workload
     _check_has_keys(workload, place)
@@ -141,12 +141,12 @@ def _by_file(files: RunFiles, changes: Mapping[str, Json]) -> dict[str, list[Set
         file = file_of(key)
         setting = Setting(tuple(key.split(".")[1:] if file else key.split(".")), value)
         file = file or _only_file(files, key)
-        _check_once(said, (file, setting.meaning), key)
+        check_once(said, (file, setting.meaning), key)
         found.setdefault(file, []).append(setting)
     return found
 
 
-def _check_once(said: dict[Hashable, str], meaning: Hashable, key: str) -> None:
+def check_once(said: dict[Hashable, str], meaning: Hashable, key: str) -> None:
     """Raise InputError if a key of the same meaning is among those ``said``."""
     before = said.setdefault(meaning, key)
     refuse(before != key, f"'{key}' and '{before}' are one key; give it once")

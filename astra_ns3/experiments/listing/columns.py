@@ -64,14 +64,15 @@ class Column:
         return printable(plain(value))
 
     def _mark(self, run: FoundRun) -> str:
-        """Return what stands beside the end of a run that no network with its lines can reach, or times of one try."""
+        """Return what stands beside times: of a job from its start on, of one try, or below what lines can reach."""
         if self.key in _OF_NPU and at(run.metadata, "job.restarts"):
             return " (last try)"
         from astra_ns3.network.floor.floor import is_below
 
         share = at(run.metadata, "floor.share")
         below = self.key == "finish_ps" and isinstance(share, (int, float)) and is_below(share)
-        return " (below the floor)" if below else ""
+        late = self.key == "finish_ps" and at(run.metadata, "job.start_ps")
+        return f"{' (from its start)' if late else ''}{' (below the floor)' if below else ''}"
 
 
 def printable(text: str) -> str:

@@ -98,5 +98,5 @@ class Comparison:
         npu = f"NPU {a}" if a == b else f"NPU {a} in A, of NPU {b} in B"
         told = {"layers": f"layers of {npu}", "collectives": "collectives (durations overlap, and count waits)"}
         if any(one.name in ("compute", "exposed") for each in self.groups for one in each.differences):
-            told["totals"] = f"totals (finish of the run; compute and exposed of {npu})"
+            told["totals"] = f"totals (finish from the start of the run or job; compute and exposed of {npu})"
         return told.get(group, group)

@@ -22,7 +22,7 @@ _PASSES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 
 
 def totals(run: Records) -> Quantities:
-    """Finish of the run; computing and waiting of the reported NPU, but of a list of flows, where nobody waits."""
+    """Finish, from the start; computing and waiting of the reported NPU, but of a list of flows, where nobody waits."""
     metadata = run.metadata
     times_ps = {"finish": metadata["finish_ps"]}
     if not is_of_flows(run):

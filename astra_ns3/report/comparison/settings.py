@@ -20,7 +20,6 @@ OPTIONS = (
     "record",
     "hook",
     "limits",
-    "network_changes",
 )
 OF_SCENARIO = "scenario"
 FILES = ("workload", "system", "network")
@@ -74,7 +73,7 @@ def of_scenarios(a: FileDocument | None, b: FileDocument | None) -> tuple[JsonOb
 def follows_from_seed(key: str, metadata: RunDocument) -> bool:
     """Return whether a key is of what chance, or the course of the run, decided, and no file."""
     of_run = any(name in (metadata.get("job") or {}) for name in _LEFT_TO_THE_RUN)
-    return key in ("network_changes", "seed") or key.startswith("drawn.") or (of_run and key.startswith("job."))
+    return key == "seed" or key.startswith("drawn.") or (of_run and key.startswith("job."))
 
 
 def flat(key: str, value: Json) -> Iterator[tuple[str, Json]]:

@@ -23,7 +23,7 @@ from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Records, is_of_flows
-from astra_ns3.units import counted, format_bytes, format_time
+from astra_ns3.units import counted, exact_time, format_bytes, format_time
 
 _MOST_DIFFERENCES = 15
 # Counters of a run that are 0 where nothing went wrong.
@@ -61,7 +61,9 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
         if restarts
         else ""
     )
-    more = tried if metadata["complete"] else f"incomplete {tried}".strip()
+    start_ps = (metadata.get("job") or {}).get("start_ps")
+    since = f"from the job's start at {exact_time(start_ps)}" if start_ps else ""
+    more = "; ".join(filter(None, ("" if metadata["complete"] else "incomplete", since, tried)))
     found = [("finish", format_time(metadata["finish_ps"]), more)]
     found += [(name, "", words) for name, words in scale_rows(metadata)]
     if is_of_flows(run):
@@ -129,7 +131,9 @@ def network_changes(runs: Sequence[Shown]) -> Markup:
     for shown in runs:
         rows, left = event_rows(changes_of(shown.run))
         more = f" {left:,} more are in run.json." if left else ""
-        note = tag("p", f"Times count from the scenario's begin.{more}", class_="note")
+        start_ps = (shown.run.metadata.get("job") or {}).get("start_ps")
+        job = f", and the job started at {exact_time(start_ps)}" if start_ps else ""
+        note = tag("p", f"Times count from the run's start{job}.{more}", class_="note")
         parts += [tag("h3", shown.name) if len(runs) > 1 else Markup(), table(EVENT_HEAD, rows), note] if rows else []
     return joined(parts)
 

@@ -13,7 +13,7 @@ from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, s
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import chosen
-from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, table_of
+from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, table_of, time_of
 from astra_ns3.report.tables import Numbers, Records
 from astra_ns3.units import ordinal
 
@@ -39,7 +39,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         found = _selected(queues, "queue_bytes", wanted, choice)
         shown = _foremost({port: int(values.max()) for port, (_, values) in found.items()}, choice)
         note = f"{len(shown)} of {len(found)} ports that queued" if len(shown) < len(found) else ""
-        panels.append(_lengths({port: found[port] for port in shown}, until_ps, unit, note))
+        panels.append(_lengths({port: found[port] for port in shown}, until_ps, unit, time_of(records), note))
         words, ports = ["queues"], ports.union(shown)
     if pauses is not None:
         found = {
@@ -48,7 +48,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         }
         shown = _foremost(_stopped(found), choice)
         note = f"{len(shown)} of {len(found)} ports that were stopped" if len(shown) < len(found) else ""
-        panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, note))
+        panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, time_of(records), note))
         words, ports = [*words, "pauses"], ports.union(shown)
     title = f"{' and '.join(words)} of {_where(records, ports)}"
     return Figure(panels, title=title, around=0.7 + 0.25 * len(panels), legend=(3, 6))
@@ -85,13 +85,13 @@ def _foremost(weights: Mapping[str, int], choice: Choice) -> list[str]:
     return list(weights) if choice.select else sorted(weights, key=lambda name: (-weights[name], name))[:MOST_PORTS]
 
 
-def _lengths(ports: Mapping[str, Port], until_ps: int, unit: Unit, note: str) -> Panel:
+def _lengths(ports: Mapping[str, Port], until_ps: int, unit: Unit, clock: str, note: str) -> Panel:
     factor, name = size_unit(max((int(values.max()) for _, values in ports.values()), default=0))
     curves = []
     for (port, (times, values)), colour in zip(ports.items(), COLOURS, strict=False):
         x, y = steps(np.append(0, times), np.append(0, values), until_ps)
         curves.append(Curve(x / unit[0], y / factor, step=True, width=0.8, name=port, colour=colour))
-    x_axis = Axis("time", unit[1], 0, until_ps / unit[0], grid=True)
+    x_axis = Axis(clock, unit[1], 0, until_ps / unit[0], grid=True)
     empty = "no observed port had a queue when it was sampled"
     return Panel(x_axis, Axis("queue", name, 0, grid=True), curves, note=note, empty=empty, height=1.5)
 
@@ -108,13 +108,13 @@ def _stopped(ports: Mapping[str, Port]) -> dict[str, int]:
     return {port: int((ends - starts).sum()) for port, (starts, ends) in ports.items()}
 
 
-def _stops(ports: Mapping[str, Port], until_ps: int, unit: Unit, note: str) -> Panel:
+def _stops(ports: Mapping[str, Port], until_ps: int, unit: Unit, clock: str, note: str) -> Panel:
     pixel = until_ps / 1_000
     wide = {}
     for port, spans in ports.items():
         starts, ends = merged(*spans, pixel / 4)
         wide[port] = starts, starts + np.maximum(ends - starts, pixel / 2)
-    x = Axis("time stopped by PFC", unit[1], 0, until_ps / unit[0], grid=True)
+    x = Axis(f"time stopped by PFC{clock.removeprefix('time')}", unit[1], 0, until_ps / unit[0], grid=True)
     return Panel(x, Axis(names=list(wide)), _lanes(wide, unit, 0.72), note=note, empty="no port was stopped by PFC",
                  height=max(0.13 * len(wide), 0.4))  # fmt: skip
 
@@ -144,7 +144,8 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
     highest = max((bins.top(bins.keys()[:1]) for _, bins in found), default=1.0)
     if found:
         notes.append(f"The longest that a queue was in each {ordinal(found[0][1].bins)} of the time.")
-    x, y = Axis("time", unit[1], 0, end_ps / unit[0]), Axis("waiting", "KB", 0, 1.05 * max(highest, 1) / 1000)
+    x = Axis(time_of(*(shown.run for shown in runs)), unit[1], 0, end_ps / unit[0])
+    y = Axis("waiting", "KB", 0, 1.05 * max(highest, 1) / 1000)
     panels = []
     for shown, bins in found:
         curves = [
@@ -160,7 +161,7 @@ def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure:
     tables, notes = having(runs, "pauses", "no port was ever stopped")
     end_ps = max(shown.finish_ps for shown in runs)
     unit = time_unit(end_ps, 1)
-    x = Axis("time", unit[1], 0, end_ps / unit[0])
+    x = Axis(time_of(*(shown.run for shown in runs)), unit[1], 0, end_ps / unit[0])
     panels = []
     for shown, table in tables:
         found = {

@@ -13,7 +13,7 @@ from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, Unit, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
-from astra_ns3.report.records import Recorded, end_of, table_of
+from astra_ns3.report.records import Recorded, end_of, table_of, time_of
 from astra_ns3.report.tables import Numbers, Records, how_to_record
 from astra_ns3.units import counted, ordinal
 
@@ -51,7 +51,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     for name in _QUANTITIES:
         own = {pair: lines[name, pair] for pair in pairs if (name, pair) in lines}
         if any(values.any() for _, values in own.values()):  # a window of 0 throughout means that there is none
-            panels.append(_panel(name, own, pairs, until_ps, time))
+            panels.append(_panel(name, own, pairs, until_ps, time, time_of(records)))
             words.append(f"{_QUANTITIES[name][0]}s")
     if not panels:
         panels = [Panel(Axis(), Axis(), (), empty="no rate or window was recorded of these pairs", height=1.2)]
@@ -68,7 +68,7 @@ def _whose(pairs: Sequence[Pair]) -> str:
     return f"from {source} to {to}"
 
 
-def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until_ps: int, time: Unit) -> Panel:
+def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until_ps: int, time: Unit, clock: str) -> Panel:
     most = max(int(values.max()) for _, values in lines.values())
     word, _, unit = _QUANTITIES[name]
     scale, unit_name = {"rate_bps": unit, "rtt_ps": time_unit(most)}.get(name) or size_unit(most)
@@ -79,7 +79,7 @@ def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until_ps: int, time: 
         curves.append(
             Curve(x / time[0], y / scale, step=True, width=0.8, name=named, colour=COLOURS[pairs.index(pair)])
         )
-    x_axis = Axis("time", time[1], 0, until_ps / time[0], grid=True)
+    x_axis = Axis(clock, time[1], 0, until_ps / time[0], grid=True)
     return Panel(x_axis, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, height=1.2)
 
 
@@ -104,7 +104,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     time = time_unit(end_ps, 1)
     bins = min(_MOST_BINS, detail)
     found = [_curves(shown, end_ps, bins) for shown in runs]
-    x = Axis("time", time[1], 0, end_ps / time[0])
+    x = Axis(time_of(*(shown.run for shown in runs)), time[1], 0, end_ps / time[0])
     panels: list[Panel] = []
     notes: list[str] = []
     for quantity, (_, name, (factor, unit)) in _QUANTITIES.items():

@@ -13,7 +13,17 @@ from astra_ns3.report.figures.curves import Real, covered, evenly, gathered, in_
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
-from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, changes_of, end_of, ps_of, start_of, table_of
+from astra_ns3.report.records import (
+    COLLECTIVES,
+    Recorded,
+    by_value,
+    changes_of,
+    end_of,
+    ps_of,
+    start_of,
+    table_of,
+    time_of,
+)
 from astra_ns3.report.scenario_text import event_spans
 from astra_ns3.report.tables import Numbers, Records
 
@@ -55,7 +65,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     most = dict(sorted(most.items()))
     program = 0 if operations is None else 1
     unit = style.time_unit(finish_ps)
-    x = Axis("time", unit[1], 0, finish_ps / unit[0])
+    x = Axis(time_of(records), unit[1], 0, finish_ps / unit[0])
     panels = [
         Panel(x, Axis(f"NPU {npu}", low=-0.1, high=program + len(most), bare=True),
               _strip(tracks, npu, most, program, finish_ps, unit),
@@ -147,7 +157,7 @@ def _collectives(records: Records, choice: Choice) -> Figure:
     if changes:
         names.append("network")
     note = f"the first {len(shown)} of {len(rows)} collectives" if len(shown) < len(rows) else ""
-    x = Axis("time", unit[1], 0, finish_ps / unit[0], grid=True)
+    x = Axis(time_of(records), unit[1], 0, finish_ps / unit[0], grid=True)
     panel = Panel(x, Axis(names=names, letters=5), [*series, *changes], note=note, empty="no collective was issued",
                   height=0.11 * max(len(names), 4))  # fmt: skip
     return Figure([panel], legend=(3, 3))
@@ -235,7 +245,7 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
     changes = _network(shown.run, shown.finish_ps, unit, len(names), 0.5)
     if changes:
         names.append("network")
-    x = Axis("time", unit[1], 0, end_ps / unit[0], grid=True)
+    x = Axis(time_of(shown.run), unit[1], 0, end_ps / unit[0], grid=True)
     return Panel(x, Axis(names=names), [*series, *changes], shown.name, of_run=True, height=1.5 + 0.17 * len(names))
 
 

@@ -13,8 +13,13 @@ from astra_ns3.report.figures.style import time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import Level, chosen, levels, paces
+<<<<<<< HEAD
 from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed, start_of
 from astra_ns3.report.tables import Numbers, Records
+=======
+from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed, time_of
+from astra_ns3.report.tables import Records
+>>>>>>> 33bf10118596b2cf82f61e108e44349f1550b69b
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
 MOST_COLUMNS = 400
@@ -43,7 +48,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     edges = np.cumsum([0, *(len(level.ports) for level in rows)])
     series: list[Series] = [Heat(values, of, (since, until))]
     series += [Rule(float(edge), colour="white", width=0.8) for edge in edges[1:-1]]
-    panel = Panel(Axis("time", time, 0, until), _names(rows, ports, edges, inches), series, height=inches)
+    panel = Panel(Axis(time_of(records), time, 0, until), _names(rows, ports, edges, inches), series, height=inches)
     return Figure([panel], around=1.2)
 
 
@@ -68,7 +73,14 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         heat = Heat(values.round(0 if unit == "%" else 1), of, (edges_ps[0] / factor, edges_ps[-1] / factor), names)
         height = 1.3 + max(0.12 * min(len(ports), 40), 1.2)
         panels.append(
-            Panel(Axis("time", time, 0, end_ps / factor), Axis(), [heat], shown.name, of_run=True, height=height)
+            Panel(
+                Axis(time_of(shown.run), time, 0, end_ps / factor),
+                Axis(),
+                [heat],
+                shown.name,
+                of_run=True,
+                height=height,
+            )
         )
     return Figure(panels, notes)
 

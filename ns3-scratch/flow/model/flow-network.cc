@@ -123,17 +123,23 @@ FlowNetwork::Meter(const Flow& flow, double rate, int64_t nowPs)
 void
 FlowNetwork::Stand(Flow& flow, uint32_t link, double rate)
 {
-    if (flow.stands != FlowShares::NONE)
-    {
-        m_rooms.Put(flow.stands, flow.demand.forth, -flow.standing);
-    }
-    flow.stands = link;
+    double standing = 0.0;
     if (link != FlowShares::NONE)
     {
         const double moves = rate * static_cast<double>(flow.demand.roundTripPs);
-        flow.standing = std::max(std::min(flow.demand.inFlight, flow.left) - moves, 0.0);
-        m_rooms.Put(link, flow.demand.forth, flow.standing);
+        standing = std::max(std::min(flow.demand.inFlight, flow.left) - moves, 0.0);
     }
+    if (link != flow.stands && flow.standing > 0.0)
+    {
+        m_rooms.Put(flow.stands, flow.demand.forth, -flow.standing);
+        flow.standing = 0.0;
+    }
+    if (standing != flow.standing)
+    {
+        m_rooms.Put(link, flow.demand.forth, standing - flow.standing);
+    }
+    flow.stands = link;
+    flow.standing = standing;
 }
 
 void

@@ -15,7 +15,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination
-from astra_ns3.experiments.store import FORMAT, RunFolder, check_for_results, holds_run
+from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT, RunFolder, check_for_results, holds_run
 from astra_ns3.experiments.tables import Table
 
 
@@ -96,6 +96,54 @@ def test_a_forged_file_list_cannot_remove_files_outside_the_folder(tmp_path: Pat
     write_run(folder)
     folder.commit()
     assert (tmp_path / "precious").read_text() == "mine"
+
+
+def parts_of(format_of_all: str, *names_of_parts: str) -> str:
+    """The run.json of a run with a folder for each job, or each seed."""
+    if format_of_all == SCENARIO_FORMAT:
+        parts = {"jobs": [{"name": name.removeprefix("job-")} for name in names_of_parts]}
+    else:
+        parts = {"runs": [{"folder": name} for name in names_of_parts]}
+    return json.dumps({"format": format_of_all, "files": ["run.json"], **parts})
+
+
+def save_part(folder: Path) -> None:
+    part = RunFolder(folder, overwrite=True)
+    write_run(part, npus_csv="x")
+    part.commit()
+
+
+def test_overwrite_removes_the_folders_of_old_jobs_and_seeds_but_what_others_wrote_there(tmp_path: Path) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    for name in ("seed-1", "seed-2/job-a", "seed-3", "seed-4", "seed-9"):
+        save_part(out / name)
+    save_part(elsewhere)
+    (out / "seed-2" / "run.json").write_text(parts_of(SCENARIO_FORMAT, "job-a"))
+    (out / "seed-3" / "timeline.pftrace").write_text("a trace of ours")
+    (out / "seed-4" / "notes.txt").write_text("mine")
+    (out / "seed-5").symlink_to(elsewhere)
+    (out / "seed-6").mkdir()
+    (out / "seed-6" / "run.json").write_text('{"format": "of another program"}')
+    named = ["seed-1", "seed-2", "seed-3", "seed-4", "seed-5", "seed-6", "../elsewhere", str(elsewhere), ".."]
+    (out / "run.json").write_text(parts_of(SEEDS_FORMAT, *named))
+    new = RunFolder(out, overwrite=True)
+    (new.open() / "run.json").write_text(parts_of(SEEDS_FORMAT, "seed-1"))
+    assert names(out) >= {"seed-2", "seed-3"}
+    new.commit()
+    assert names(out) == {"run.json", "seed-1", "seed-4", "seed-5", "seed-6", "seed-9"}
+    assert names(out / "seed-4") == {"notes.txt"}
+    for kept in (out / "seed-1", out / "seed-9", elsewhere):
+        assert names(kept) == {"EndToEnd.csv", "npus.csv", "run.json"}
+
+
+def test_a_plain_run_removes_the_folders_of_the_jobs_that_it_replaces(tmp_path: Path) -> None:
+    save_part(tmp_path / "job-a")
+    (tmp_path / "run.json").write_text(parts_of(SCENARIO_FORMAT, "job-a"))
+    (tmp_path / "timeline.pftrace").write_text("no run of these formats has a trace")
+    save_part(tmp_path)
+    assert names(tmp_path) == {"EndToEnd.csv", "npus.csv", "run.json", "timeline.pftrace"}
+    save_part(tmp_path)
+    assert names(tmp_path) == {"EndToEnd.csv", "npus.csv", "run.json"}
 
 
 MOST_STEPS = 200

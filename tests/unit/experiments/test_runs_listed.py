@@ -111,6 +111,13 @@ def test_a_run_below_its_floor_is_marked_and_can_be_left_out(tmp_path: Path) -> 
     ]
 
 
+def test_a_time_that_counts_from_the_start_of_a_job_is_marked(tmp_path: Path) -> None:
+    for name, start_ps in (("first", 0), ("later", 5)):
+        put(tmp_path / f"job-{name}", run_json(name, 2_000_000, job={"name": name, "start_ps": start_ps}))
+    told = [line for line in runs(str(tmp_path)).stdout.splitlines() if "2 us" in line]
+    assert ["2 us (from its start)" in line for line in told] == [False, True]
+
+
 def test_a_job_has_the_share_of_its_own_floor_and_not_that_of_the_whole_run(tmp_path: Path) -> None:
     whole = {"format": "astra-ns3 scenario", "format_version": 1, "finish_ps": 9, "floor": {"share": 1.25}}
     put(tmp_path / "two-jobs", whole)

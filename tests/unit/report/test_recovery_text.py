@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from astra_ns3.config.scenario.recovery import RecoveryConfig
 from astra_ns3.report.scenario_text import recovery_text, scenario_run_text
 
@@ -18,9 +20,11 @@ def test_each_policy_is_told_with_the_keys_that_it_has() -> None:
     assert recovery_text(RecoveryConfig().document()) == "detection loss-of-signal; routes at-once"
 
 
-def test_the_parts_of_a_network_that_changed_are_counted() -> None:
+@pytest.mark.parametrize(("finish_ps", "told"), [(7, "2 events"), (6, "1 of 2 events before the end")])
+def test_events_before_the_end_are_counted_and_not_their_parts(finish_ps: int, told: str) -> None:
     numbers: dict[str, Any] = {"statistics": {}, "memory": {"peak_above_idle_bytes": 1}}
     numbers["timing"] = {"wall_seconds": 1.0, "setup_seconds": 0.5}
-    document: Any = {"jobs": [], "events": [{}], "complete": True, "run_name": "one", "finish_ps": 1, **numbers}
+    document: Any = {"jobs": [], "complete": True, "run_name": "one", "finish_ps": finish_ps, **numbers}
+    document["events"] = [{"event": number, "start_ps": time_ps} for number, time_ps in ((0, 5), (0, 5), (1, 7))]
     lines = scenario_run_text(document, None).splitlines()
-    assert any(line.split() == ["changes", "1", "part", "of", "the", "network"] for line in lines)
+    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("changes ")] == [told]

@@ -48,11 +48,17 @@ from astra_ns3.report.page import page
 from astra_ns3.report.page.configuration import configuration
 from astra_ns3.report.page.markup import Markup, data_script, tag
 from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAIL, report_page
-from astra_ns3.report.page.sections import MOST_ROWS, network_changes, slowest_collectives, slowest_messages
+from astra_ns3.report.page.sections import (
+    MOST_ROWS,
+    network_changes,
+    numbers_on_top,
+    slowest_collectives,
+    slowest_messages,
+)
 from astra_ns3.report.pictures.kinds import KINDS
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.pictures.timeline import _drawable
-from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.records import Recorded, table_of, time_of
 
 ALWAYS = {"layers", "exposed", "bandwidth"}
 """Figures that every run has the data of."""
@@ -206,6 +212,13 @@ def test_the_timeline_of_a_job_has_a_lane_for_changes_of_the_network_on_the_job_
     assert changed["base"] == pytest.approx([1000 / unit])
     assert changed["x"] == pytest.approx([(run.finish_ps - 1000) / unit])
     assert panel.layout["yaxis"]["ticktext"][-1] == "network"
+    assert panel.layout["xaxis"]["title"]["text"].startswith("time from the start of the job (")
+    document["job"] = {"start_ps": 2_000_000, "lost_ps": 1}
+    job = astra_ns3.Result(document, Files(folder=run.folder), run.folder)
+    assert "and the job started at 2us." in network_changes([Shown(job, "job", 0)])
+    assert time_of(job, run) == "time from the start of the last try"
+    cards = numbers_on_top([Shown(job, "job", 0)])
+    assert "start at 2us" in cards
 
 
 def test_a_job_is_told_no_change_of_an_npu_that_it_hasn_t_but_one_that_goes_down(tmp_path: Path) -> None:

@@ -61,6 +61,14 @@ def test_keys_of_jobs_and_events_change_and_all_else_stays(scenario: Path) -> No
     assert scenario.read_text(encoding="utf-8") == before
 
 
+def test_keys_that_only_a_scenario_has_need_no_prefix(scenario: Path) -> None:
+    found = changed(scenario, jobs__b__start="5us", events=[], network__transport__payload=2000)
+    assert ([tenant.start_ps for tenant in found.tenants], found.course.given) == ([0, 5_000_000], ())
+    assert found.changes == {"network.transport.payload": 2000}
+    with pytest.raises(InputError, match=r"'scenario\.jobs\.b\.start' are one key; give it once"):
+        changed(scenario, scenario__jobs__b__start="6us", jobs__b__start="5us")
+
+
 def test_a_file_that_a_change_names_is_looked_for_from_the_working_folder(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

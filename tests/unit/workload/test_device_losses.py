@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.studies import INPUTS
 
+from astra_ns3 import Tenant, forecast_scenario
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.model.compute import AnyCompute, Given, Roofline, Table
 from astra_ns3.config.model.devices import DEVICES, Device
@@ -16,6 +17,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
+from astra_ns3.frozen import replace
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.computing.clocks import clock_of
@@ -198,3 +200,15 @@ def test_people_and_run_json_are_told_that_nccl_loses_the_share() -> None:
     others = validate(LLAMA, INPUTS / "system" / "hier.txt", NODES).foreseen
     assert "scale_up_efficiency_left_to_nccl" not in others
     assert others["device_losses"]["scale_up_efficiency"] == 0.73
+
+
+def test_a_job_of_several_on_such_a_device_is_told_the_key_that_keeps_the_lines() -> None:
+    job = Tenant("a", range(8), LLAMA, INPUTS / "system" / "hier.txt")
+    with pytest.raises(InputError) as raised:
+        forecast_scenario(network=network(), tenants=[job])
+    key = "workload.compute.scale_up_efficiency"
+    told = f"tenant 'a': its model, {LLAMA.source}, reaches a share of the rates inside nodes"
+    assert str(raised.value).startswith(told)
+    assert f"expected set: {{{key}: 1}} in this job" in str(raised.value)
+    fits = {"workload.parallel.tensor": 8, "workload.parallel.pipeline": 1}
+    forecast_scenario(network=network(), tenants=[replace(job, changes={**fits, key: 1})])
