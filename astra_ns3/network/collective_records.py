@@ -149,6 +149,6 @@ class CollectiveColumns:
 
 def record(number: int, common: Common, start_ps: int, end_ps: int) -> CollectiveRecord:
     """A record of its own; ``end_ps`` may be ``NOT_YET``."""
-    label, kind, algorithm, bytes_, ranks, chunks, *rest = common
+    label, kind, algorithm, bytes_, ranks, chunks, line_bytes, group = common
     over_ps = None if end_ps == NOT_YET else end_ps
-    return CollectiveRecord(number, label, kind, algorithm, bytes_, ranks, chunks, start_ps, over_ps, *rest)
+    return CollectiveRecord(number, label, kind, algorithm, bytes_, ranks, chunks, start_ps, over_ps, line_bytes, group)

@@ -63,7 +63,7 @@ def collectives(run: Records) -> Quantities:
         if duration_ps is not None:
             durations[row["kind"]].append(duration_ps)
         if row["bus_bandwidth_gbytes_per_s"] and row["kind"] != CollectiveKind.POINT_TO_POINT:
-            group = ", ".join(word for word in (row["kind"], row.get("group")) if word)
+            group = ", ".join(filter(None, (row["kind"], row.get("group"))))
             of_groups[group].append((float(row["bus_bandwidth_gbytes_per_s"]), duration_ps or 0))
     found: Quantities = {}
     for kind, times in durations.items():

@@ -46,7 +46,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
                 colour = COLOURS[(index if several else number) % len(COLOURS)]
                 x, y = zip(*points, strict=True)
                 series.append(Curve(x, y, dash=None, mark=number, size=2.2, faint=True, colour=colour))
-                words = ", ".join(word for word in (_WORDS.get(kind, kind.lower()), group) if word)
+                words = ", ".join(filter(None, (_WORDS.get(kind, kind.lower()), group)))
                 name = " ".join(([run] if several else []) + [words])
                 medians = [median(values) for values in by_size.values()]
                 series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
@@ -62,6 +62,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     colours: dict[tuple[str, str, str], str] = {}
     for shown in runs:
         for kind, by_size in bandwidths(shown.run).items():
+            words = [" ".join(kind[:2]), kind[2], shown.name if len(runs) > 1 else ""]
             colour = colours.setdefault(kind, ON_PAGES[len(colours) % len(ON_PAGES)])
             sizes = evenly(sorted(by_size), detail)
             if len(sizes) < len(by_size):
@@ -71,7 +72,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
                 Curve(sizes, [fmean(each) for each in rates], dash=2 if shown.place else 0, mark=shown.place, size=9,
                       least=[min(each) for each in rates], most=[max(each) for each in rates],
                       notes=[f"{format_bytes(size)}, {counted(len(by_size[size]), 'collective')}" for size in sizes],
-                      name=", ".join(word for word in (" ".join(kind[:2]), kind[2]) if word) + (f", {shown.name}" if len(runs) > 1 else ""), colour=colour)
+                      name=", ".join(filter(None, words)), colour=colour)
             )  # fmt: skip
     if not series:
         raise Missing("no collective ended: run a workload that has some, to its end")
