@@ -495,11 +495,13 @@ def test_the_folder_of_a_study_is_told_where_its_runs_and_means_are(tmp_path: Pa
     for address in ("aa", "bb"):
         played(output=study / "points" / address)
     (study / "means.csv").touch()
+    (study / "index.html").touch()
     with pytest.raises(InputError) as caught:
         astra_ns3.Result.load(study)
     assert str(caught.value) == (
         f"{study}: is not the folder of a run: it has no run.json; runs lie in it: name one, as {study}/points/aa "
-        f"(astra-ns3 runs {study} lists them, and {study}/means.csv has means and deviations over seeds)"
+        f"(astra-ns3 runs {study} lists them, {study}/means.csv has means and deviations over seeds, "
+        f"{study}/index.html is the page of all)"
     )
 
 
