@@ -21,7 +21,7 @@ _WORDS = {"ALLREDUCE": "all-reduce", "ALLTOALL": "all-to-all", "ALLGATHER": "all
 
 _MOST_GROUPS = 6
 """More groups than this can't be told apart: the collectives of all others are shown together."""
-_Y = Axis("bus bandwidth, waits included", "GB/s", low=0, grid=True)
+_Y = Axis("bus bandwidth with waits", "GB/s", low=0, grid=True)
 
 Found = dict[tuple[str, str, str], dict[int, list[float]]]
 """Kind, algorithm and group -> bytes -> bandwidths in 10**9 bytes a second."""
@@ -53,7 +53,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     x_axis = Axis("size that each NPU brings", log=True, sizes=True)
     note = "waits for other collectives count"
     panel = Panel(x_axis, _Y, series, empty="no collective has ended", note=note, height=2.2)
-    return Figure([panel], around=0)
+    return Figure([panel], around=0.4)
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
