@@ -110,8 +110,10 @@ def _runs_below(path: Path) -> str:
     folders = sorted(file.parent for deep in ("*", "points/*") for file in path.glob(f"{deep}/{RUN_FILE}"))
     if not folders:
         return ""
-    means = f", and {path / 'means.csv'} has means and deviations over seeds" if (path / "means.csv").is_file() else ""
-    return f"; runs lie in it: name one, as {folders[0]} (astra-ns3 runs {path} lists them{means})"
+    told = {"means.csv": "has means and deviations over seeds", "index.html": "is the page of all"}
+    words = [f"{path / name} {what}" for name, what in told.items() if (path / name).is_file()]
+    listed = ", ".join([f"astra-ns3 runs {path} lists them", *words])
+    return f"; runs lie in it: name one, as {folders[0]} ({listed})"
 
 
 def jobs_of(metadata: Mapping[str, object], file: Path) -> list[str]:

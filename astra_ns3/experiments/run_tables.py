@@ -65,6 +65,7 @@ COLLECTIVE_COLUMNS: tuple[CellColumn[CollectiveRecord], ...] = (
     ("part", lambda record: str(record.label.part)),
     ("kind", lambda record: record.kind.value),
     ("algorithm", lambda record: record.algorithm),
+    ("group", lambda record: record.group),
     ("npus", lambda record: record.ranks),
     ("chunks", lambda record: record.chunks),
     ("bytes", lambda record: record.bytes),

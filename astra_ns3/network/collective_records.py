@@ -18,7 +18,7 @@ NOT_YET = -1
 
 
 class Common(NamedTuple):
-    """All of a record but its number and its times; ``line_bytes`` as there."""
+    """All of a record but its number and its times; ``line_bytes`` and ``group`` as there."""
 
     label: Label
     kind: CollectiveKind
@@ -27,6 +27,7 @@ class Common(NamedTuple):
     ranks: int
     chunks: int
     line_bytes: int | None = None
+    group: str = ""
 
 
 class CollectiveRecords(Sequence[CollectiveRecord]):
@@ -148,6 +149,6 @@ class CollectiveColumns:
 
 def record(number: int, common: Common, start_ps: int, end_ps: int) -> CollectiveRecord:
     """A record of its own; ``end_ps`` may be ``NOT_YET``."""
-    label, kind, algorithm, bytes_, ranks, chunks, line_bytes = common
+    label, kind, algorithm, bytes_, ranks, chunks, line_bytes, group = common
     over_ps = None if end_ps == NOT_YET else end_ps
-    return CollectiveRecord(number, label, kind, algorithm, bytes_, ranks, chunks, start_ps, over_ps, line_bytes)
+    return CollectiveRecord(number, label, kind, algorithm, bytes_, ranks, chunks, start_ps, over_ps, line_bytes, group)

@@ -195,7 +195,8 @@ class CollectiveRecord:
     issued; ``label`` has the layer by its name; ``algorithm`` has one name per phase, joined by "_". A message from one
     NPU to another is here, too, as a point-to-point collective of two; it starts when it can leave: when its sender
     posts it, or with rendezvous when both ends have (``start_ps`` until then: when the first end was posted).
-    ``line_bytes``: of an all-to-all with counts, the most that one NPU sends to others or gets from them.
+    ``line_bytes``: of an all-to-all with counts, the most that one NPU sends to others or gets from them. ``group``:
+    among whom it is.
     """
 
     index: int
@@ -208,6 +209,7 @@ class CollectiveRecord:
     start_ps: int
     end_ps: int | None = None
     line_bytes: int | None = None
+    group: str = ""
 
     @property
     def layer(self) -> str:

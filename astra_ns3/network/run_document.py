@@ -405,8 +405,9 @@ class RunDocument(ForeseenDocument, total=False):
     exposed_ps: int
     """Waiting of the reported NPU; left out for a list of flows."""
     exposed_by_layer: Sequence[ExposedDocument]
-    """That waiting by layer: the time after the last pass included, what a stopped run still waited for, and `steps of
-    the training loop`, the ticks of `--compat`. Adds up to `exposed_ps` exactly."""
+    """That waiting by layer first waited for, while collectives of others may go on. It includes the time after the
+    last pass, what a stopped run still waited for, and `steps of the training loop`, the ticks of `--compat`. Adds up
+    to `exposed_ps` exactly."""
     exposed_by_group: Sequence[ExposedDocument]
     """The same by group of NPUs, the longest first."""
     exposed_by_group_of_roles: Sequence[RoleDocument]

@@ -20,7 +20,7 @@ _SHOWN_BEHIND = 0.15
 _FREE = "#D9D9D9"
 _THIN = 0.2
 _DASHES, _PARTS = 3, 80
-"""Dashes at a bar's open end, each of so small a part of the time that is shown."""
+"""The least dashes of a bar without a known end, and how small a part a dash is of the time that is shown."""
 # A label, of a part's name and its new state, is cut after so many letters.
 _LETTERS = 40
 
@@ -127,10 +127,9 @@ def _failures(job: TenantDocument) -> list[tuple[int, int]]:
 
 
 def _from_to(job: TenantDocument, last_ps: int) -> list[tuple[int, int]]:
-    """Return from when to when a job may play; where the file says no end, the bar ends in dashes."""
+    """Return from when to when a job may play; where the file says no end, in dashes."""
     begin_ps = _begin_ps(job)
     if "end_ps" in job:
         return [(begin_ps, job["end_ps"])]
-    dash_ps = min(last_ps // _PARTS, (last_ps - begin_ps) // (4 * _DASHES))
-    dashes = range(last_ps - (2 * _DASHES - 1) * dash_ps, last_ps, 2 * dash_ps or 1)
-    return [(begin_ps, last_ps - 2 * _DASHES * dash_ps), *((start_ps, start_ps + dash_ps) for start_ps in dashes)]
+    dash_ps = min(last_ps // _PARTS, (last_ps - begin_ps) // (2 * _DASHES)) or 1
+    return [(start_ps, min(start_ps + dash_ps, last_ps)) for start_ps in range(begin_ps, last_ps, 2 * dash_ps)]

@@ -60,7 +60,7 @@ def run_text(metadata: RunDocument, folder: Path | None) -> str:
         parts.append(f"exposed communication by group\n{aligned(groups, indent='  ')}")
     layers = exposed_rows(metadata, "layer")
     if layers:
-        parts.append(f"largest exposed communication\n{aligned(layers, indent='  ')}")
+        parts.append(f"largest exposed communication, by layer first waited for\n{aligned(layers, indent='  ')}")
     completion = completion_text(metadata["flows"]) if "flows" in metadata else ""
     if completion:
         parts.append(f"time from start to delivery, and over the time alone on an idle network\n{completion}")

@@ -198,6 +198,11 @@ class MeasureKind:
     of_flows: bool = True
     """Whether runs of lists of flows can have it."""
 
+    @property
+    def of_one(self) -> bool:
+        """Whether it is the reported NPU's alone."""
+        return "the reported NPU" in self.words
+
 
 MEASURES: Mapping[str, MeasureKind] = {
     "finish_us": MeasureKind("when the last NPU finished", "us", _number("finish_ps", PS_PER_US)),

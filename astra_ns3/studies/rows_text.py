@@ -38,7 +38,7 @@ def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:
 
 def measure_heading(measure: str) -> str:
     """Return the name of a measure, and that it is not of all NPUs where it is not."""
-    return f"{measure} (reported NPU)" if "the reported NPU" in MEASURES[measure].words else measure
+    return f"{measure} (reported NPU)" if MEASURES[measure].of_one else measure
 
 
 def measure_text(row: Row, measure: str) -> str:

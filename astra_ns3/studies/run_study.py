@@ -19,8 +19,8 @@ from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.report.page.markup import Markup
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
-from astra_ns3.studies.figures.kinds import written
-from astra_ns3.studies.file import figure_file, read_study
+from astra_ns3.studies.figures.kinds import ENDINGS, written
+from astra_ns3.studies.file import Study, figure_file, read_study
 from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.page import NOTHING, Picture, page
 from astra_ns3.studies.playing import play_tasks
@@ -218,6 +218,7 @@ def write_study(result: StudyResult, command: str, first: Markup = NOTHING) -> N
         put(folder / LAYER_TABLE, _csv(result.layers))
         with whole_file(folder / STUDY_PARQUET, by_owner=True) as partial:
             result.frame.to_parquet(partial, index=False)
+        _remove_old_figures(result)
         if text := result.expansion.study.text:
             put(folder / STUDY_FILE, text)
         put(folder / PAGE, page(result, _figures(result), command, first))
@@ -230,6 +231,20 @@ def write_study(result: StudyResult, command: str, first: Markup = NOTHING) -> N
 def _csv(frame: pd.DataFrame) -> str:
     """A table as text; what names columns and values may look like a formula to a spreadsheet, and stays text."""
     return str(frame.map(inert).rename(columns=inert).to_csv(index=False))
+
+
+def _remove_old_figures(result: StudyResult) -> None:
+    """Remove pictures that the study's file in the folder has and today's hasn't."""
+    with suppress(InputError):  # of a folder without such a file
+        before = read_study(result.folder / STUDY_FILE)
+        for name in _picture_files(before) - _picture_files(result.expansion.study):
+            (result.folder / FIGURES / name).unlink(missing_ok=True)
+
+
+def _picture_files(study: Study) -> set[str]:
+    """Return the names of all files of a study's figures."""
+    names = [figure_file(name, figure) for name, part in study.config.parts.items() for figure in part.figures]
+    return {f"{name}{ending}" for name in names for ending in ENDINGS}
 
 
 def _figures(result: StudyResult) -> list[Picture]:

@@ -14,7 +14,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.relay import Relay
 from astra_ns3.network.collective_records import CollectiveColumns, CollectiveRecords, Common
 from astra_ns3.network.records import CollectiveRecord, Label
-from astra_ns3.system.request import MessageRequest
+from astra_ns3.system.request import MessageRequest, group_words
 from astra_ns3.system.task import Collective
 
 MESSAGE_ALGORITHM = "direct"
@@ -51,15 +51,15 @@ class History:
         request, chunks = collective.request, len(collective.first_tasks)
         label = self._named(request.label)
         line_bytes = None if request.counts is None else _line_bytes(request.counts, request.relay)
-        ranks, algorithm = collective.group_ranks, collective.algorithm
-        self._begin(
-            collective.index, Common(label, request.kind, algorithm, request.bytes, ranks, chunks, line_bytes), now_ps
-        )
+        ranks, algorithm, group = collective.group_ranks, collective.algorithm, group_words(request)
+        common = Common(label, request.kind, algorithm, request.bytes, ranks, chunks, line_bytes, group)
+        self._begin(collective.index, common, now_ps)
 
     def begin_message(self, number: int, request: MessageRequest, now_ps: int) -> None:
         """One end of a message was posted; ``number`` is the next one."""
-        label, kind = self._named(request.label), CollectiveKind.POINT_TO_POINT
-        self._begin(number, Common(label, kind, MESSAGE_ALGORITHM, request.bytes, ranks=2, chunks=1), now_ps)
+        label, kind, group = self._named(request.label), CollectiveKind.POINT_TO_POINT, group_words(request)
+        common = Common(label, kind, MESSAGE_ALGORITHM, request.bytes, ranks=2, chunks=1, group=group)
+        self._begin(number, common, now_ps)
 
     def leaves(self, number: int, now_ps: int) -> None:
         """A message starts now: its receiver has waited for this, which is no time of the message."""

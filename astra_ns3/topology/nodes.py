@@ -56,7 +56,7 @@ def _join_to_pcie(wiring: Wiring, config: Hierarchical, link: Link, pcie: int, c
     nic = min(link.a, link.b)
     sharing = config.npus_per_node // config.nics
     for npu in range(nic * sharing, (nic + 1) * sharing):
-        wiring.links.append(replace(link, a=npu, b=pcie + nic, delay_ps=0, kind="scale-out", cost=cost))
+        wiring.links.append(replace(link, a=npu, b=pcie + nic, delay_ps=0, kind="pcie", cost=cost))
 
 
 def rail_optimised(config: RailOptimised) -> Graph:

@@ -40,7 +40,7 @@ IMPORTED = {
     "file-hpn": ("hpn-1024.graphml", hpn(4, 32, spines=8)),
 }
 """Name and text of graph files."""
-COLOURS = 48
+COLOURS = 40
 """Enough for lines and text, and a third of the bytes."""
 WIDEST = 1000
 

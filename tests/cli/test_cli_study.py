@@ -75,6 +75,17 @@ def test_a_study_writes_its_tables_figures_and_page_and_plays_nothing_twice(fold
     assert table(folder) == rows
 
 
+def test_pictures_of_figures_that_a_study_no_longer_has_are_removed_and_no_others(folder: Path) -> None:
+    first = small_study()
+    study(folder, first)
+    figures = folder / "out" / "figures"
+    (figures / "mine.png").touch()
+    part = first["parts"]["sizes"]
+    renamed = small_study(parts={"sizes": {**part, "figures": {"finish": part["figures"]["time"]}}})
+    assert study(folder, renamed).returncode == 0
+    assert {path.name for path in figures.iterdir()} == {"sizes-finish.png", "sizes-finish.svg", "mine.png"}
+
+
 @pytest.mark.slow
 def test_without_matplotlib_a_study_says_so_and_writes_all_but_its_figures(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

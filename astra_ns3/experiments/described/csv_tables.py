@@ -157,6 +157,7 @@ CSV_TABLES: Mapping[str, CsvTable] = {
                 "such as ring; over several dimensions the algorithms of the first chunk's phases, joined by `_`; "
                 "with `collectives: nccl` also protocol and channels, `nccl Ring Simple x16`",
             ),
+            CsvColumn("group", "", "among whom, such as tensor"),
             CsvColumn("npus", "", "NPUs of one group"),
             CsvColumn("chunks", "", "chunks that it was cut in"),
             CsvColumn(

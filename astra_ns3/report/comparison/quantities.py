@@ -52,24 +52,27 @@ def layers(run: Records) -> Quantities:
 
 
 def collectives(run: Records) -> Quantities:
-    """For each kind of collective: how many ended, their durations together, their mean bus bandwidth.
+    """For each kind of collective: how many ended, and their durations together; in each group the bandwidth of all.
 
     Messages between two NPUs have no bandwidth: one may wait until its receiver asks for it.
     """
     durations: dict[str, list[int]] = defaultdict(list)
-    bandwidths: dict[str, list[float]] = defaultdict(list)
+    of_groups: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for row in run.rows(COLLECTIVES):
         duration_ps = ps_of(row["duration_us"])
         if duration_ps is not None:
             durations[row["kind"]].append(duration_ps)
         if row["bus_bandwidth_gbytes_per_s"] and row["kind"] != CollectiveKind.POINT_TO_POINT:
-            bandwidths[row["kind"]].append(float(row["bus_bandwidth_gbytes_per_s"]))
+            group = ", ".join(filter(None, (row["kind"], row.get("group"))))
+            of_groups[group].append((float(row["bus_bandwidth_gbytes_per_s"]), duration_ps or 0))
     found: Quantities = {}
     for kind, times in durations.items():
         found[f"{kind}, durations together"] = ("ps", sum(times))
         found[f"{kind}, ended"] = ("", len(times))
-    for kind, rates in bandwidths.items():
-        found[f"{kind}, mean bus bandwidth"] = ("gbytes_per_s", round(sum(rates) / len(rates), 6))
+    for group, ended in of_groups.items():
+        sent = sum(rate * duration_ps for rate, duration_ps in ended)
+        rate = round(sent / sum(duration_ps for _, duration_ps in ended), 6)
+        found[f"{group}, bus bytes over durations"] = ("gbytes_per_s", rate)
     return found
 
 

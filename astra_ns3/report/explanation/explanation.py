@@ -249,7 +249,8 @@ def _by_layer(found: Explanation) -> str:
     rows = [(_layers_of(same), format_time(sum(ps for _, ps in same))) for same in alike[:MOST_COLLECTIVES]]
     if rest := [each for same in alike[MOST_COLLECTIVES:] for each in same]:
         rows.append((counted(len(rest), "other", "others"), format_time(sum(ps for _, ps in rest))))
-    return f"exposed communication of NPU {found.report_npu} by layer\n{aligned(rows, '  ')}" if rows else ""
+    words = f"exposed communication of NPU {found.report_npu} by layer first waited for"
+    return f"{words}\n{aligned(rows, '  ')}" if rows else ""
 
 
 def _layers_of(same: Sequence[tuple[str, int]]) -> str:

@@ -201,5 +201,6 @@ class Figure:
     legend: tuple[int, int] = (2, 4)
     across: int = 1
     share_x: bool = False
+    share_y: bool = False
     missing: str = ""
     """The note on what a figure lacks, above the legend."""

@@ -119,6 +119,8 @@ def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
                 _draw(each, figure.panels[index], figure.across, last=last)
             else:
                 each.set_visible(False)
+        if figure.share_y:
+            _share_y(axes.flat, figure.panels)
         _say_what_is_what(drawing, figure, figure.legend[width_inches >= 5])
         if title:
             drawing.suptitle(fill(title, round(_LETTERS_PER_INCH * width_inches)), fontsize=8)
@@ -164,6 +166,18 @@ def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:
         axes.set_title(fill(panel.title, _TITLE_LETTERS // across), loc="center" if panel.centred else "left")
     if panel.note:
         axes.set_title(panel.note, loc="right", fontsize=_SMALL)
+
+
+def _share_y(axes: Iterable[Axes], panels: Sequence[Panel]) -> None:
+    """Give the panels of a unit one scale."""
+    units: dict[str, list[Axes]] = {}
+    for each, panel in zip(axes, panels, strict=False):
+        if panel.series and not panel.y.names:
+            units.setdefault(panel.y.unit or panel.y.name, []).append(each)
+    for together in units.values():
+        limits = [limit for each in together for limit in each.get_ylim()]
+        for each in together:
+            each.set_ylim(min(limits), max(limits))
 
 
 def _draw_series(axes: Axes, series: Series, base: Base) -> Base | None:
@@ -243,7 +257,7 @@ def _heat(axes: Axes, series: Heat) -> None:
     values = np.asarray(series.values, dtype=np.float64)
     extent = None if series.edges is None else (*series.edges, len(values), 0)
     limits: Style = {"vmin": series.of.low, "vmax": series.of.high}
-    norm = LogNorm() if series.of.log else None
+    norm = LogNorm(series.of.low, series.of.high) if series.of.log else None
     image = axes.imshow(values, aspect="auto", interpolation="nearest", cmap=HEAT_MAP, extent=extent, norm=norm,
                         **({} if norm else limits))  # fmt: skip
     figure = axes.figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from math import log2
 from typing import TYPE_CHECKING
 
@@ -54,8 +55,10 @@ def _draw_wires(axes: Axes, drawn: Layout) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import FancyArrowPatch
 
-    kinds = dict.fromkeys((wire.kind, wire.rate_bps) for wire in drawn.wires)
-    colours = {kind: _COLOURS[number % len(_COLOURS)] for number, kind in enumerate(dict(kinds))}
+    kinds: dict[tuple[str, int], list[int]] = {}
+    for wire in drawn.wires:
+        kinds.setdefault((wire.kind, wire.rate_bps), []).append(wire.count)
+    colours = {kind: _COLOURS[number % len(_COLOURS)] for number, kind in enumerate(kinds)}
     slowest = min((rate for _, rate in kinds), default=1)
     most = max((wire.count for wire in drawn.wires), default=1)
     thin = 1.0 if len(drawn.wires) < 150 else 0.6 if len(drawn.wires) < 600 else 0.3
@@ -76,14 +79,21 @@ def _draw_wires(axes: Axes, drawn: Layout) -> None:
             )
         )
     handles = [
-        Line2D([], [], color=colours[key], linewidth=_width(key[1], slowest), label=f"{key[0]}, {format_rate(key[1])}")
-        for key in kinds
+        Line2D([], [], color=colours[key], linewidth=_width(key[1], slowest), label=_entry(*key, counts))
+        for key, counts in kinds.items()
     ]
     if handles:
         longest = max(len(str(handle.get_label())) for handle in handles)
         fitting = int(axes.get_window_extent().width / axes.figure.dpi / (_HANDLE_INCHES + _LETTER_INCHES * longest))
         axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.02), frameon=False, fontsize=8,
                     ncols=max(1, min(4, len(handles), fitting)))  # fmt: skip
+
+
+def _entry(kind: str, rate_bps: int, counts: Sequence[int]) -> str:
+    """Return the words of the legend: the rate of a link, and how many links a line stands for if not one each."""
+    least, most = min(counts), max(counts)
+    links = f"{most}" if least == most else f"{least} to {most}"
+    return f"{kind}, {f'each line {links} x ' if most > 1 else ''}{format_rate(rate_bps)}"
 
 
 def _bend(drawn: Layout, a: Mark, b: Mark) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import fmean, median
 
@@ -19,43 +19,50 @@ from astra_ns3.units import counted, format_bytes
 _WORDS = {"ALLREDUCE": "all-reduce", "ALLTOALL": "all-to-all", "ALLGATHER": "all-gather",
           "REDUCESCATTER": "reduce-scatter", "POINTTOPOINT": "message"}  # fmt: skip
 
-Found = dict[tuple[str, str], dict[int, list[float]]]
-"""Kind and algorithm -> bytes -> bandwidths in 10**9 bytes a second."""
+_MOST_GROUPS = 6
+"""More groups than this can't be told apart: the collectives of all others are shown together."""
+_Y = Axis("bus bandwidth with waits", "GB/s", low=0, grid=True)
+
+Found = dict[tuple[str, str, str], dict[int, list[float]]]
+"""Kind, algorithm and group -> bytes -> bandwidths in 10**9 bytes a second."""
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """Return a point per collective, a line through the medians of each kind and run."""
+    """Return a point per collective, a line through the medians of each kind, group and run."""
     every = (records, *choice.beside)
-    runs = [(name, _by_kind(bandwidths(each))) for name, each in zip(tails(names_of(every)), every, strict=True)]
-    kinds = list(dict.fromkeys(kind for _, found in runs for kind in found))
+    runs = [(name, _by_group(bandwidths(each))) for name, each in zip(tails(names_of(every)), every, strict=True)]
+    known = list(dict.fromkeys(each for _, found in runs for each in found))
+    kinds = list(dict.fromkeys(kind for kind, _ in known))
     for word in choice.select:
         check_known("collective", word, kinds)
     several = len(runs) > 1
+    shown = [each for kind in choice.select or kinds for each in known if each[0] == kind]
     series = []
     for index, (run, found) in enumerate(runs):
-        for number, kind in enumerate(choice.select or kinds):
-            by_size = dict(sorted(found.get(kind, {}).items()))
+        for number, (kind, group) in enumerate(shown):
+            by_size = dict(sorted(found.get((kind, group), {}).items()))
             points = [(size, value) for size, values in by_size.items() for value in values]
             if points:
                 colour = COLOURS[(index if several else number) % len(COLOURS)]
                 x, y = zip(*points, strict=True)
                 series.append(Curve(x, y, dash=None, mark=number, size=2.2, faint=True, colour=colour))
-                name = " ".join(([run] if several else []) + [_WORDS.get(kind, kind.lower())])
+                words = ", ".join(filter(None, (_WORDS.get(kind, kind.lower()), group)))
+                name = " ".join(([run] if several else []) + [words])
                 medians = [median(values) for values in by_size.values()]
                 series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
     x_axis = Axis("size that each NPU brings", log=True, sizes=True)
-    panel = Panel(
-        x_axis, Axis("bus bandwidth", "GB/s", low=0, grid=True), series, empty="no collective has ended", height=2.2
-    )
-    return Figure([panel], around=0)
+    note = "waits for other collectives count"
+    panel = Panel(x_axis, _Y, series, empty="no collective has ended", note=note, height=2.2)
+    return Figure([panel], around=0.4)
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
-    """Return a point per kind, algorithm and size: the mean, with the least and the most."""
+    """Return a point per kind, algorithm, group and size: the mean, with the least and the most."""
     series, notes = [], []
-    colours: dict[tuple[str, str], str] = {}
+    colours: dict[tuple[str, str, str], str] = {}
     for shown in runs:
         for kind, by_size in bandwidths(shown.run).items():
+            words = [" ".join(kind[:2]), kind[2], shown.name if len(runs) > 1 else ""]
             colour = colours.setdefault(kind, ON_PAGES[len(colours) % len(ON_PAGES)])
             sizes = evenly(sorted(by_size), detail)
             if len(sizes) < len(by_size):
@@ -65,37 +72,44 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
                 Curve(sizes, [fmean(each) for each in rates], dash=2 if shown.place else 0, mark=shown.place, size=9,
                       least=[min(each) for each in rates], most=[max(each) for each in rates],
                       notes=[f"{format_bytes(size)}, {counted(len(by_size[size]), 'collective')}" for size in sizes],
-                      name=" ".join(kind) + (f", {shown.name}" if len(runs) > 1 else ""), colour=colour)
+                      name=", ".join(filter(None, words)), colour=colour)
             )  # fmt: skip
     if not series:
         raise Missing("no collective ended: run a workload that has some, to its end")
-    x, y = Axis("bytes of each NPU", log=True, sizes=True), Axis("bus bandwidth", "GB/s", low=0)
-    return Figure([Panel(x, y, series, "all collectives that ended", height=3.8)], notes)
+    x = Axis("bytes of each NPU", log=True, sizes=True)
+    return Figure([Panel(x, _Y, series, "all collectives that ended", height=3.8)], notes)
 
 
 def bandwidths(records: Records) -> Found:
     """Return those of all collectives that ended, and took time."""
     found: Found = defaultdict(lambda: defaultdict(list))
-    for row in records.rows(COLLECTIVES):
-        if row["bus_bandwidth_gbytes_per_s"]:
-            found[row["kind"], row["algorithm"]][int(row["bytes"])].append(float(row["bus_bandwidth_gbytes_per_s"]))
+    rows = [row for row in records.rows(COLLECTIVES) if row["bus_bandwidth_gbytes_per_s"]]
+    often = dict(Counter(row.get("group", "") for row in rows).most_common(_MOST_GROUPS))
+    for row in rows:
+        group = row.get("group", "")
+        key = row["kind"], row["algorithm"], group if group in often else "other groups"
+        found[key][int(row["bytes"])].append(float(row["bus_bandwidth_gbytes_per_s"]))
     return found
 
 
-def _by_kind(found: Found) -> dict[str, dict[int, list[float]]]:
-    """Return the same of all algorithms of a kind together."""
-    kinds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for (kind, _), by_size in found.items():
+def _by_group(found: Found) -> dict[tuple[str, str], dict[int, list[float]]]:
+    """Return the same of all algorithms of a kind together, by kind and group."""
+    groups: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (kind, _, group), by_size in found.items():
         for size, values in by_size.items():
-            kinds[kind][size] += values
-    return kinds
+            groups[kind, group][size] += values
+    return groups
 
 
 KIND = Kind(
     "bandwidth",
     "bus bandwidth of collectives by size",
     _in_file,
-    Section("Bus bandwidth by size", "Means over collectives of one size, with least and most.", _on_page),
+    Section(
+        "Bus bandwidth by size",
+        "Means over collectives of one size, with least and most. Durations include waiting for other collectives.",
+        _on_page,
+    ),
     selects="kinds of collectives, as ALLREDUCE",
     compares=True,
     of_flows=False,

@@ -15,7 +15,7 @@ from astra_ns3.report.pictures.shown import Having, Missing, Shown, having
 from astra_ns3.report.records import needed
 from astra_ns3.report.signals import without_signals
 from astra_ns3.report.tables import Numbers, Records, is_of_flows, names_of, recorded
-from astra_ns3.units import format_bytes, ordinal
+from astra_ns3.units import counted, format_bytes, ordinal
 
 MOST_CLASSES = 4
 """The most sizes; messages of more sizes are put into classes of about as many sizes each."""
@@ -136,10 +136,11 @@ def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
     """Return percentiles of the slowdown in bins of about as many messages each."""
     curves = []
     for index, (shown, flows) in enumerate(found):
-        x, lines = slowdowns_by_size(flows)
+        x, lines, counts = slowdowns_by_size(flows)
+        notes = [f"{format_bytes(int(size))}, {counted(n, 'message')}" for size, n in zip(x, counts, strict=True)]
         for number, (name, y) in enumerate(lines.items()):
             curves.append(
-                Curve(x, y, dash=number, mark=0, size=7, notes=[format_bytes(int(size)) for size in x],
+                Curve(x, y, dash=number, mark=0, size=7, notes=notes,
                       name=f"{shown.name}, {name}", colour=ON_PAGES[index % len(ON_PAGES)])
             )  # fmt: skip
     return Panel(
@@ -147,8 +148,8 @@ def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
     )
 
 
-def slowdowns_by_size(flows: Flows) -> tuple[list[float], dict[str, list[float]]]:
-    """Return the largest size of each bin of about as many messages, and percentiles of their slowdowns by name."""
+def slowdowns_by_size(flows: Flows) -> tuple[list[float], dict[str, list[float]], list[int]]:
+    """Return bins of about as many messages: their largest sizes, percentiles of slowdowns by name, their messages."""
     order = np.argsort(flows["bytes"], kind="stable")
     sizes, slowdown = flows["bytes"][order], (_took(flows) / flows["ideal_ps"])[order]
     bins = min(_BINS, len(sizes))
@@ -158,7 +159,7 @@ def slowdowns_by_size(flows: Flows) -> tuple[list[float], dict[str, list[float]]
         name: [float(np.percentile(part, percent, method="inverted_cdf")) for part in parts]
         for name, percent in _PERCENTILES.items()
     }
-    return last.astype(np.float64).tolist(), lines
+    return last.astype(np.float64).tolist(), lines, [len(part) for part in parts]
 
 
 def _took(flows: Flows) -> Numbers:

@@ -13,8 +13,10 @@ from astra_ns3.report.pictures.kind import Choice, Kind
 from astra_ns3.report.tables import Records, names_of
 from astra_ns3.units import format_bytes
 
-Found = tuple[int, str, tuple[list[float], dict[str, list[float]]]]
-"""Number and name of a run, its sizes, and the slowdown of each size by the name of the percentile."""
+Found = tuple[int, str, tuple[list[float], dict[str, list[float]], list[int]]]
+"""Number and name of a run, its sizes, the slowdown of each size by the name of the percentile, and its messages."""
+_FEW = 100
+"""The slowest 1% of fewer messages is the slowest alone."""
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
@@ -28,7 +30,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
             if sizes.max() <= ALIKE * sizes.min():
                 flows = {**flows, "bytes": np.full_like(sizes, sizes.max())}
             found.append((index, run, slowdowns_by_size(flows)))
-    several, ends = len(every) > 1, [size for *_, (x, _) in found for size in x]
+    several, ends = len(every) > 1, [size for *_, (x, *_) in found for size in x]
     one_size = bool(ends) and max(ends) <= ALIKE * min(ends)
     panel = _of_one_size(found, int(max(ends)), several) if one_size else _against_size(found, several)
     return Figure([panel], around=0.6)
@@ -39,12 +41,14 @@ def _against_size(found: Sequence[Found], several: bool) -> Panel:
     curves = [
         Curve(x, y, dash=number, mark=index, size=2.5, name=f"{run}, {name}" if several else name,
               colour=COLOURS[(index if several else number) % len(COLOURS)])
-        for index, run, (x, lines) in found
+        for index, run, (x, lines, _) in found
         for number, (name, y) in enumerate(lines.items())
     ]  # fmt: skip
     x_axis = Axis("size of the message", "bytes", log=bool(curves), sizes=True, grid=True)
     empty = "" if curves else "of no message is the time alone known: slowdowns need RoCE, or a list of flows"
-    return Panel(x_axis, Axis("slowdown", log=bool(curves), grid=True), curves, empty=empty, height=1.6)
+    return Panel(
+        x_axis, Axis("slowdown", log=bool(curves), grid=True), curves, empty=empty, note=_few(found), height=1.6
+    )
 
 
 def _of_one_size(found: Sequence[Found], size: int, several: bool) -> Panel:
@@ -53,10 +57,18 @@ def _of_one_size(found: Sequence[Found], size: int, several: bool) -> Panel:
     bars = [
         Bars([values[0] for values in lines.values()], np.arange(len(names)) + thick * (place - (len(found) - 1) / 2),
              thick, upright=True, name=run if several else "", colour=COLOURS[index % len(COLOURS)])
-        for place, (index, run, (_, lines)) in enumerate(found)
+        for place, (index, run, (_, lines, _)) in enumerate(found)
     ]  # fmt: skip
     x_axis = Axis(f"percentile of messages of {format_bytes(size)}", names=names)
-    return Panel(x_axis, Axis("slowdown", low=0, grid=True), bars, height=1.6)
+    return Panel(x_axis, Axis("slowdown", low=0, grid=True), bars, note=_few(found), height=1.6)
+
+
+def _few(found: Sequence[Found]) -> str:
+    """Say how many messages a point or bar is of, where the slowest percentiles are the same message."""
+    counts = [count for *_, (*_, each) in found for count in each]
+    least, most = min(counts, default=_FEW), max(counts, default=_FEW)
+    many = f"{least} to {most:,}" if least < most else f"{most:,}"
+    return f"percentiles of {many} {'message' if most == 1 else 'messages'} each" if least < _FEW else ""
 
 
 KIND = Kind(

@@ -10,6 +10,7 @@ from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, Panel, View, figure_data
 from astra_ns3.studies.figures.panels import (
     Unit,
+    alike,
     grid,
     legend_name_of,
     names_axis,
@@ -38,7 +39,8 @@ def make(view: View, figure: FigureConfig) -> Figure:
     room = _MOST_LETTERS[columns]
 
     def panel_of(panel: Panel) -> tuple[Axis, Axis, list[Series]]:
-        unit = Unit(panel.series, figure)
+        together = alike(data, panel)
+        unit = Unit(together, figure)
         values = [cell.mean / unit.factor for series in panel.series for cell in series.cells if cell is not None]
         letters = 0.5 + max((len(number_text(value)) for value in values), default=0)
         few = len(panel.series) * len(panel.places) <= min(_MOST_VALUES, room / letters)
@@ -47,7 +49,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
             colour, again = nth_colour(place_of[series.label])
             name, (at, thick) = legend_name_of(series, place_of), bar_places(panel, number)
             drawn += grouped(series.cells, at, thick, unit.factor, name, colour, again=again, told=few)
-        log = figure.log and worth_a_log(panel.series)
+        log = figure.log and worth_a_log(together)
         return names_axis(panel.places, panel.x), unit.axis(log=log), [*drawn, *rule_of(figure)]
 
     return grid(data, panel_of, columns=columns)

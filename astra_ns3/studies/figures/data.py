@@ -192,10 +192,11 @@ def _compared(figure: FigureConfig, measure: str) -> tuple[str, ...]:
     """Return the number of the row of reference that a measure is divided by: pieces of a bar by the whole bar."""
     if figure.kind != "stacked":
         return (measure,)
-    return tuple(name for name in figure.y or USUAL_Y if _unit(name) == _unit(measure))
+    return tuple(name for name in figure.y or USUAL_Y if unit_of(name) == unit_of(measure))
 
 
-def _unit(measure: str) -> str:
+def unit_of(measure: str) -> str:
+    """Return what measures that stand in a panel have in common: their unit, or a measure without one itself."""
     return MEASURES[measure].unit or measure
 
 
@@ -233,7 +234,7 @@ def _by_unit(title: str, series: list[Series]) -> list[tuple[str, tuple[Series, 
     """Measures of different units, or of none, each in a panel of its own; those of one unit together."""
     units: dict[str, list[Series]] = {}
     for each in series:
-        units.setdefault(_unit(each.measure), []).append(each)
+        units.setdefault(unit_of(each.measure), []).append(each)
     if len(units) == 1:
         return [(title, tuple(series))]
     # The axis beside a label says what is measured.

@@ -14,6 +14,7 @@ from astra_ns3.studies.figures.data import Label, Panel, View, figure_data, labe
 from astra_ns3.studies.figures.panels import (
     MOST_COLUMNS,
     Unit,
+    alike,
     grid,
     legend_name_of,
     names_axis,
@@ -35,7 +36,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
     place_of = places_of(made)
 
     def panel_of(panel: Panel) -> tuple[Axis, Axis, list[Series]]:
-        unit, numbers = Unit(panel.series, figure), numbers_of(panel.places)
+        unit, numbers = Unit(alike(made, panel), figure), numbers_of(panel.places)
         drawn: list[Series] = []
         for series in panel.series:
             name, where = legend_name_of(series, place_of), place_of[series.label]

@@ -9,7 +9,7 @@ from astra_ns3.report.figures.figure import Axis, Figure, Panel, Rule, Series, W
 from astra_ns3.report.figures.style import COLOURS, GREY, labels, size_unit, time_unit
 from astra_ns3.studies.figures import data
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import Cell, FigureData, Label, label_text
+from astra_ns3.studies.figures.data import Cell, FigureData, Label, label_text, unit_of
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import PS_PER_US
 
@@ -20,6 +20,7 @@ MOST_COLUMNS = 3
 _WIDE = 10
 _UNITS = {"us": "_us", "B": "_bytes", "%": "_percent", "s": "_seconds", "10^9 B/s": "_gbytes_per_s"}
 
+OF_ONE = " of the reported NPU"
 # What axes of several measures of a unit count.
 _COUNTED = {"us": "time", "s": "time", "B": "size"}
 
@@ -44,6 +45,8 @@ class Unit:
         self.unit = name
         several = _COUNTED.get(MEASURES[measures[0]].unit, "" if name else "number")
         self.words = named(measures[0]) if len(set(measures)) == 1 else several
+        if all(MEASURES[each].of_one for each in measures):
+            self.words += OF_ONE
 
     def axis(self, *, log: bool = False, words: str = "") -> Axis:
         """Return the y-axis, from 0 on or logarithmic; ``words``: where the measures have no common name."""
@@ -58,6 +61,12 @@ def named(measure: str) -> str:
 def number_above(place: float, top: float, number: float) -> Words:
     """Return a number above a bar and its whisker, whose ``top`` is given."""
     return Words(place, top, number_text(number), up="bottom", raised=1)
+
+
+def alike(made: FigureData, panel: data.Panel) -> list[data.Series]:
+    """Return the series of all panels that have the unit of this one, and so its scale."""
+    unit = unit_of(panel.series[0].measure)
+    return [series for each in made.panels for series in each.series if unit_of(series.measure) == unit]
 
 
 def none_at(place: float) -> Words:
@@ -130,4 +139,4 @@ def grid(
         Panel(*draw(panel), panel.title, centred=True, stacked=stacked, height=height_inches) for panel in made.panels
     ]
     across = min(columns, len(panels))
-    return Figure(panels, around=AROUND_INCHES, legend=LEGEND, across=across, missing=made.missing)
+    return Figure(panels, around=AROUND_INCHES, legend=LEGEND, across=across, share_y=True, missing=made.missing)

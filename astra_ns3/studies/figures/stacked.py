@@ -9,7 +9,17 @@ from astra_ns3.report.figures.style import GREY
 from astra_ns3.studies.figures import data
 from astra_ns3.studies.figures.bars import whiskers_of
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import Cell, Label, Panel, View, cell_of, figure_data, label_text
+from astra_ns3.studies.figures.data import (
+    Cell,
+    FigureData,
+    Label,
+    Panel,
+    View,
+    cell_of,
+    figure_data,
+    label_text,
+    unit_of,
+)
 from astra_ns3.studies.figures.panels import (
     Unit,
     grid,
@@ -31,24 +41,38 @@ def make(view: View, figure: FigureConfig) -> Figure:
     measures = list(dict.fromkeys(series.measure for panel in made.panels for series in panel.series))
 
     def panel_of(panel: Panel) -> tuple[Axis, Axis, list[Series]]:
-        return _panel(panel, figure, measures)
+        return _panel(panel, made, figure, measures)
 
     most = max((len(panel.places) * len(panel.series) for panel in made.panels), default=0)
     return grid(made, panel_of, columns=2 if most > _MOST_VALUES else 3, stacked=True)
 
 
-def _panel(panel: Panel, figure: FigureConfig, measures: Sequence[str]) -> tuple[Axis, Axis, list[Series]]:
+def _groups(panel: Panel) -> dict[str, list[data.Series]]:
+    """Return the pieces of the bars, by what stands beside one another."""
     groups: dict[str, list[data.Series]] = {}
     for series in panel.series:
         groups.setdefault(series.label.removesuffix(series.measure).strip(), []).append(series)
+    return groups
+
+
+def _largest(panel: Panel) -> float:
+    """Return the largest whole bar, or the most of its runs."""
+    stacks = [zip(*(series.cells for series in pieces), strict=True) for pieces in _groups(panel).values()]
+    return max((sum(cell.most for cell in cells if cell) for stack in stacks for cells in stack), default=0.0)
+
+
+def _panel(
+    panel: Panel, made: FigureData, figure: FigureConfig, measures: Sequence[str]
+) -> tuple[Axis, Axis, list[Series]]:
+    groups = _groups(panel)
     bars = [
         (label, group, [series.cells[index] for series in pieces])
         for index, label in enumerate(panel.places)
         for group, pieces in groups.items()
     ]
     pieces = next(iter(groups.values()))
-    largest = max((sum(cell.most for cell in cells if cell) for *_, cells in bars), default=0.0)
-    unit = Unit(pieces, figure, largest)
+    together = [each for each in made.panels if unit_of(each.series[0].measure) == unit_of(pieces[0].measure)]
+    unit = Unit(pieces, figure, max(map(_largest, together)))
     drawn: list[Series] = []
     for number, series in enumerate(pieces):
         heights = [cell.mean / unit.factor if (cell := cells[number]) else 0.0 for *_, cells in bars]

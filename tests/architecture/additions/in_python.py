@@ -690,20 +690,20 @@ CSV_COLUMN = Recipe(
         ),
         "astra_ns3/network/records.py": (
             (
-                "    line_bytes: int | None = None\n\n    @property\n",
-                "    line_bytes: int | None = None\n    chunk_bytes: int = 0\n\n    @property\n",
+                '    group: str = ""\n\n    @property\n',
+                '    group: str = ""\n    chunk_bytes: int = 0\n\n    @property\n',
             ),
         ),
         "astra_ns3/network/collective_records.py": (
             (
-                "    line_bytes: int | None = None\n",
-                "    line_bytes: int | None = None\n    chunk_bytes: int = 0\n",
+                '    group: str = ""\n',
+                '    group: str = ""\n    chunk_bytes: int = 0\n',
             ),
-            ("chunks, line_bytes = common", "chunks, line_bytes, chunk_bytes = common"),
-            ("over_ps, line_bytes)", "over_ps, line_bytes, chunk_bytes)"),
+            ("line_bytes, group = common", "line_bytes, group, chunk_bytes = common"),
+            ("line_bytes, group)", "line_bytes, group, chunk_bytes)"),
         ),
         "astra_ns3/system/history.py": (
-            ("ranks, chunks, line_bytes)", "ranks, chunks, line_bytes, request.bytes // chunks)"),
+            ("chunks, line_bytes, group)", "chunks, line_bytes, group, request.bytes // chunks)"),
         ),
         "astra_ns3/experiments/described/csv_tables.py": (
             (

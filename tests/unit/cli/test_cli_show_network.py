@@ -177,6 +177,21 @@ def test_crowds_are_drawn_as_one(topology: dict[str, object], marks: int) -> Non
     assert Path("crowd.png").read_bytes().startswith(PNG_BEGINS)
 
 
+@pytest.mark.parametrize(
+    ("topology", "entries"),
+    [
+        ({"leaves": 2, "spines": 2, "links_per_spine": 4}, ["link, 100 Gb/s", "uplink, each line 4 x 100 Gb/s"]),
+        ({"leaves": 2, "spines": 2}, ["link, 100 Gb/s", "uplink, 100 Gb/s"]),
+        ({"leaves": 49, "spines": 1, "hosts_per_leaf": 1}, ["uplink, each line 1 to 3 x 100 Gb/s"]),
+    ],
+)
+def test_the_legend_says_how_many_links_a_line_stands_for(topology: dict[str, object], entries: list[str]) -> None:
+    described = {"kind": "leaf-spine", "hosts_per_leaf": 4, "link": LINK, "uplink": LINK, "switch": SWITCH, **topology}
+    draw_network(build_graph(parse_network({"topology": described}).topology), "lines.svg", "lines")
+    text = Path("lines.svg").read_text(encoding="utf-8")
+    assert [entry for entry in entries if f">{entry}<" not in text] == []
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_same_network_gives_the_same_picture(suffix: str) -> None:
     for name in ("one", "two"):

@@ -110,8 +110,8 @@ def test_a_message_is_a_row_of_the_collectives_with_its_label_and_counts_as_sent
     (record,) = records.collectives
     assert (record.label, record.kind, record.ranks) == (label, CollectiveKind.POINT_TO_POINT, 2)
     row = dict(zip(*(lambda table: (table.header, table.rows[0]))(collective_table(records)), strict=True))
-    assert [row[name] for name in ("layer", "iteration", "part", "kind", "npus")] == [
-        "boundary", 3, "forward", "POINTTOPOINT", 2,
+    assert [row[name] for name in ("layer", "iteration", "part", "kind", "group", "npus")] == [
+        "boundary", 3, "forward", "POINTTOPOINT", "boundary", 2,
     ]  # fmt: skip
     assert records.sent_bytes == (1000,)
     (layer,) = [layer for layer in records.layers if layer.name == "boundary"]

@@ -39,7 +39,13 @@ from astra_ns3.report.comparison.settings import FILES, PARTS, settings
 from astra_ns3.report.comparison.text import MOST_ROWS, difference_row, value_text
 
 LATENCY_PS = 1_000_000
-ROWS_OF_COLLECTIVES = ("ALLREDUCE,2.0,10.0", "ALLREDUCE,3.0,20.0", "POINTTOPOINT,3200.0,0.082", "ALLREDUCE,,")
+ROWS_OF_COLLECTIVES = (
+    "ALLREDUCE,tensor,2.0,10.0",
+    "ALLREDUCE,data,6.0,3.0",
+    "ALLREDUCE,tensor,3.0,20.0",
+    "POINTTOPOINT,next,3200.0,0.082",
+    "ALLREDUCE,tensor,,",
+)
 RESULTS = {
     "format",
     "format_version",
@@ -333,14 +339,18 @@ def test_two_runs_of_one_name_that_were_not_saved_are_told_apart(tmp_path: Path)
     assert astra_ns3.compare(played(), saved).a == "small"
 
 
-def test_collectives_have_a_mean_bandwidth_and_messages_have_none() -> None:
-    """A message may wait until its receiver asks for it: 262,144 bytes in 3.2 ms say nothing of the network."""
-    head = "kind,duration_us,bus_bandwidth_gbytes_per_s"
+def test_groups_have_the_bandwidth_of_their_collectives_together_and_messages_have_none() -> None:
+    """Tensor: 20,000 bytes in 2 us and 60,000 in 3 us are 16 GB/s together; their bandwidths have a mean of 15.
+
+    A message may wait until its receiver asks for it: 262,144 bytes in 3.2 ms say nothing of the network.
+    """
+    head = "kind,group,duration_us,bus_bandwidth_gbytes_per_s"
     rows = [dict(zip(head.split(","), row.split(","), strict=True)) for row in ROWS_OF_COLLECTIVES]
     assert collectives(SimpleNamespace(rows=lambda _: rows)) == {
-        "ALLREDUCE, durations together": ("ps", 5_000_000),
-        "ALLREDUCE, ended": ("", 2),
-        "ALLREDUCE, mean bus bandwidth": ("gbytes_per_s", 15.0),
+        "ALLREDUCE, durations together": ("ps", 11_000_000),
+        "ALLREDUCE, ended": ("", 3),
+        "ALLREDUCE, tensor, bus bytes over durations": ("gbytes_per_s", 16.0),
+        "ALLREDUCE, data, bus bytes over durations": ("gbytes_per_s", 3.0),
         "POINTTOPOINT, durations together": ("ps", 3_200_000_000),
         "POINTTOPOINT, ended": ("", 1),
     }
@@ -485,11 +495,13 @@ def test_the_folder_of_a_study_is_told_where_its_runs_and_means_are(tmp_path: Pa
     for address in ("aa", "bb"):
         played(output=study / "points" / address)
     (study / "means.csv").touch()
+    (study / "index.html").touch()
     with pytest.raises(InputError) as caught:
         astra_ns3.Result.load(study)
     assert str(caught.value) == (
         f"{study}: is not the folder of a run: it has no run.json; runs lie in it: name one, as {study}/points/aa "
-        f"(astra-ns3 runs {study} lists them, and {study}/means.csv has means and deviations over seeds)"
+        f"(astra-ns3 runs {study} lists them, {study}/means.csv has means and deviations over seeds, "
+        f"{study}/index.html is the page of all)"
     )
 
 

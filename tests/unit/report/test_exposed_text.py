@@ -169,7 +169,7 @@ def test_an_explanation_says_whose_computing_and_waiting_it_tells() -> None:
     head, layers = Explanation("run x", 60, 5, 15, exposed=(("a", 15),), report_npu=3).text().split("\n\n")
     lines = [line.rpartition("  ")[2] for line in head.splitlines()[1:]]
     assert lines == ["(25.0% of NPU 3's time)", "(75.0% of NPU 3's time)"]
-    assert layers.splitlines()[0] == "exposed communication of NPU 3 by layer"
+    assert layers.splitlines()[0] == "exposed communication of NPU 3 by layer first waited for"
 
 
 def test_ports_without_trouble_are_left_out_and_none_is_said() -> None:

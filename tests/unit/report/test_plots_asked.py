@@ -125,6 +125,16 @@ def test_slowdowns_of_one_size_are_bars_by_percentile_and_run(folder: Path, tmp_
     assert figure.axes[0].get_xlabel() == "percentile of messages of 1 KB"
     assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["p50", "p95", "p99"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["small", "second"]
+    assert figure.axes[0].get_title(loc="right") == "percentiles of 1 to 4 messages each"
+
+
+@pytest.mark.parametrize(("messages", "note"), [(99, "percentiles of 99 messages each"), (100, "")])
+def test_slowdowns_of_few_messages_are_said_to_be(messages: int, note: str, tmp_path: Path) -> None:
+    few = run_folder(tmp_path / "few")
+    write_messages(few, [(0, 1, 0, (number + 1) * US) for number in range(messages)], ideal_ps=US)
+    figure = picture(few, "slowdown")
+    check_page(figure)
+    assert figure.axes[0].get_title(loc="right") == note
 
 
 @pytest.mark.parametrize(

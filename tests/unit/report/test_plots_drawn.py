@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.patches import StepPatch
-from support.documents.pictures import bars, lines, picture, words_of
+from support.documents.pictures import bars, check_page, lines, picture, words_of
 from support.recorded_tables import (
     PARTS,
     US,
@@ -278,6 +278,20 @@ def test_the_line_through_bandwidths_of_one_size_is_at_their_median(copy: Path) 
     points, medians = lines(picture(copy, "bandwidth"))
     assert sorted(points[1]) == [1.0, 2.0, 9.0]
     assert medians == ([64], [2.0])
+
+
+def test_bandwidths_of_groups_have_lines_of_their_own(copy: Path) -> None:
+    table = pd.read_csv(copy / "collectives.csv")
+    groups = ["tensor", "data", "tensor", *[f"expert {number}" for number in range(9)]]
+    several = pd.concat([table.iloc[:1]] * len(groups)).assign(group=groups, bytes=64, bus_bandwidth_gbytes_per_s=9.0)
+    several.to_csv(copy / "collectives.csv", index=False)
+    figure = picture(copy, "bandwidth", title="")
+    check_page(figure)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names[:2] == ["all-reduce, tensor", "all-reduce, data"]
+    assert names[-1] == "all-reduce, other groups"
+    assert len(names) == 7
+    assert figure.axes[0].get_ylabel() == "bus bandwidth with waits (GB/s)"
 
 
 def test_the_shares_of_an_account_add_up_to_all_of_the_time(folder: Path) -> None:

@@ -21,6 +21,10 @@ def test_a_single_loss_has_a_row_and_what_never_happened_has_none() -> None:
     assert not any(name.startswith("pauses") for name, *_ in filter(None, rows))
 
 
+def test_exposed_times_of_layers_are_said_to_be_those_of_the_first_that_was_waited_for() -> None:
+    assert "largest exposed communication, by layer first waited for" in run_text(run(**small_run()).metadata, None)
+
+
 @pytest.mark.parametrize(
     ("capacity", "begins"), [(9, "doesn't fit: at most 10 B of 9 B"), (10, "at most 10 B of 10 B")]
 )

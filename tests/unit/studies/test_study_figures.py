@@ -23,6 +23,7 @@ from astra_ns3.studies.measures import MEASURES
 
 SYSTEM = AxisView("system", "system", ("flat", "hier"))
 SCALE = AxisView("scale", "scale", (0.1, 1.0))
+TIMES = ("exposed_us", "communication_us")
 WINDOW = AxisView("window", "network.transport.window", ("64KB", "0.5MB"))
 
 
@@ -186,7 +187,7 @@ def test_several_measures_are_named_in_words_and_their_unit_stands_at_the_axis(k
     of = View("one", "The part", (SYSTEM, SCALE), False, False, rows)
     figure = drawn(of, config(kind=kind, x="scale", by="system", y=["compute_us", "exposed_us"]))
     axes: Any = figure.axes[0]
-    assert axes.get_ylabel() == "time (ms)"
+    assert axes.get_ylabel() == "time of the reported NPU (ms)"
     legends = [legend for legend in (*figure.legends, axes.get_legend()) if legend]
     words = {text.get_text() for legend in legends for text in legend.get_texts()}
     assert words == {"flat, compute", "flat, exposed", "hier, compute", "hier, exposed"}
@@ -208,6 +209,22 @@ def test_pieces_of_a_bar_stand_on_each_other() -> None:
     axes: Any = drawn(view(SYSTEM), config(kind="stacked", x="system", y=["compute_us", "exposed_us"])).axes[0]
     spans = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in axes.patches]
     assert np.array(spans) == pytest.approx(np.array([(0, 11 / 4), (0, 21 / 4), (11 / 4, 11), (21 / 4, 21)]))
+
+
+@pytest.mark.parametrize("kind", sorted(FIGURE_KINDS.keys() - {"table"}))
+def test_panels_of_a_unit_have_one_scale(kind: str) -> None:
+    """3,000 times as much at one scale, which alone would be in milliseconds."""
+    small, tables = view(SYSTEM, SCALE), []
+    for rows in (small.rows, small.layers):
+        larger = {row["scale"]: 3000 if row["scale"] == 1 else 1 for row in rows}
+        tables.append(tuple({**row, **{name: row[name] * larger[row["scale"]] for name in TIMES if row.get(name)}}
+                            for row in rows))  # fmt: skip
+    words = {"panels": "scale", **({} if kind == "layers" else {"x": "system", "y": ["exposed_us", "pauses"]})}
+    figure = drawn(View("one", "The part", (SYSTEM, SCALE), False, False, *tables), config(kind=kind, **words))
+    axes: Any = figure.axes  # a map's colours have axes of their own
+    limits = [each.get_ylim() for each in axes if each.get_ylabel().endswith("of the reported NPU (ms)")]
+    assert len(limits) == 2
+    assert limits[0] == limits[1]
 
 
 def test_a_line_is_not_drawn_across_a_missing_point() -> None:

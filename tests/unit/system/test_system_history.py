@@ -29,12 +29,13 @@ def message(layer: int | str, bytes_: int = 8) -> MessageRequest:
 
 def record(index: int, layer: str, start_ps: int, end_ps: int | None) -> CollectiveRecord:
     label = Label(index, layer, "forward")
-    return CollectiveRecord(index, label, CollectiveKind.ALL_REDUCE, "ring", 64, 4, 3, start_ps, end_ps)
+    kind = CollectiveKind.ALL_REDUCE
+    return CollectiveRecord(index, label, kind, "ring", 64, 4, 3, start_ps, end_ps, group="all NPUs")
 
 
 def of_message(index: int, layer: str, start_ps: int, end_ps: int | None) -> CollectiveRecord:
     label, kind = Label(0, layer, "send"), CollectiveKind.POINT_TO_POINT
-    return CollectiveRecord(index, label, kind, "direct", 8, 2, 1, start_ps, end_ps)
+    return CollectiveRecord(index, label, kind, "direct", 8, 2, 1, start_ps, end_ps, group=layer)
 
 
 def test_records_are_told_with_their_layers_names_and_their_ends() -> None:

@@ -351,7 +351,8 @@ def test_npus_share_nics_behind_pcie_switches(keys: dict[str, Any], nics: int, n
     sharing = npus // nics
     assert (graph.hosts, graph.switches) == (3 * npus, 1 + 3 * nics + 3 * inside)
     of_kind = Counter(link.kind for link in graph.links)
-    assert of_kind["scale-out"] == 3 * nics + 3 * npus  # each NIC's, and each NPU's to the switch of its NIC
+    assert of_kind["scale-out"] == 3 * nics
+    assert of_kind["pcie"] == 3 * npus  # each NPU's to the switch of its NIC
     tables = shortest_paths(graph)
 
     def kinds(a: int, b: int) -> list[str]:
@@ -361,7 +362,7 @@ def test_npus_share_nics_behind_pcie_switches(keys: dict[str, Any], nics: int, n
     for a, b in ((0, 1), (0, npus - 1), (npus - 1, 0)):
         assert set(kinds(a, b)) <= {"scale-up", "scale-up-injection"}
     for a, b in ((0, npus), (npus - 1, 2 * npus), (sharing, 3 * npus - 1)):
-        assert kinds(a, b) == ["scale-out"] * 4
+        assert kinds(a, b) == ["pcie", "scale-out", "scale-out", "pcie"]
         assert count_paths(graph, tables, a, b) == 1
         steps = path(graph, tables, a, b)
         # The first switch is that of the NPU's own NIC, and all NPUs next to it have the same.
@@ -370,7 +371,7 @@ def test_npus_share_nics_behind_pcie_switches(keys: dict[str, Any], nics: int, n
         beside = (a // sharing) * sharing + (a + 1) % sharing
         assert path(graph, tables, beside, b)[1][0] == pcie
     # At the NIC's rate, without a delay of its own: 500 ns from the NIC to the switch and back.
-    pcie_links = [link for link in graph.links if link.kind == "scale-out" and min(link.a, link.b) < graph.hosts]
+    pcie_links = [link for link in graph.links if link.kind == "pcie"]
     assert len(pcie_links) == 3 * npus
     assert {(link.rate_bps, link.delay_ps) for link in pcie_links} == {(RATE, 0)}
     assert graph.bandwidths[1] == RATE * nics / npus
