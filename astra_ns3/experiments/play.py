@@ -210,28 +210,14 @@ def _left_by(
     playing = [*zip(company.members, tenants, records, outcomes, strict=True)]
     chains = [_chain(*each, each[1].tenancy.start_ps) for each in playing if each[-1].start_ps is not None]
     floor = _floor(tenants[0], network, max(chains)) if whole else None
-<<<<<<< HEAD
     floors = dict(_own_floors(network, playing))
-    own = {
-        each.last: list(_warnings(tenants[0], tenants[each.last], records[each.last], stopped=error is not None))
-        for each in tries
-    }
-    of_network = network.warnings()
-    of_floors = [*floor_warnings(floor, finish_of(outcomes, records)), *_below_own_floors(playing, floors)]
-    if len(own) == 1:
-        del of_floors[1:]
-=======
-    floors = {
-        number: _floor(tenants[0], each[0].network, _chain(*each, 0))
-        for number, each in enumerate(playing)
-        # A later try plays a part of the passes, and may have loaded what others had computed.
-        if each[0].network is not network and each[2].complete and each[-1].ended_by == PROGRAMS and not spare[number]
-    }
     finish_ps = finish_of(outcomes, records)
     late = [] if error is not None else _late_events(tenants[0], finish_ps)
-    shared = [*floor_warnings(floor, finish_ps), *network.warnings(), *late]
+    of_network = [*network.warnings(), *late]
     own = {last: [*_warnings(request, tenants, last, records[last], outcomes[last], error)] for _, last in tries}
->>>>>>> 33bf10118596b2cf82f61e108e44349f1550b69b
+    of_floors = [*floor_warnings(floor, finish_ps), *_below_own_floors(playing, floors)]
+    if len(own) == 1:
+        del of_floors[1:]
     return Played(
         outcomes=outcomes,
         records=records,

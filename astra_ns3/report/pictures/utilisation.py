@@ -13,13 +13,8 @@ from astra_ns3.report.figures.style import time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import Level, chosen, levels, paces
-<<<<<<< HEAD
-from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed, start_of
+from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed, start_of, time_of
 from astra_ns3.report.tables import Numbers, Records
-=======
-from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, needed, time_of
-from astra_ns3.report.tables import Records
->>>>>>> 33bf10118596b2cf82f61e108e44349f1550b69b
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
 MOST_COLUMNS = 400
