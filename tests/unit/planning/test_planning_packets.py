@@ -135,7 +135,7 @@ def test_the_order_on_packets_is_that_of_flows_times_what_packets_take_longer(tm
     )
     bounds = {each: Bound(each, 900, 1) for each in times}
     runs = {each: Played(time_ps, 1.0) for each, time_ps in times.items()}
-    found = Found(3, 0, runs, bounds, {}, (), 0)
+    found = Found(3, 0, runs, bounds, dict.fromkeys(times, 1), (), 0)
     plan = Plan(asked, space, found, 0.0, table, packets=tuple(played))
     assert order_on_packets(plan) == [2, 1]
     assert [(row["time_us"], row["packets_us"], row["packets_over_flows"]) for row in ranked_rows(plan)] == [
