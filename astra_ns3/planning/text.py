@@ -15,7 +15,7 @@ from astra_ns3.report.alignment import aligned, clock, number_text, percent, tab
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, counted, exact_bytes, format_bytes, format_time
-from astra_ns3.whole_file import PLAN_TABLE
+from astra_ns3.whole_file import PLAN_TABLE, WHOLE_MODEL
 from astra_ns3.workload.memory.room import WHY_TIGHT, memory_text, roomy_bytes
 
 _ON_PACKETS, _PLAYED_THERE = "on packets", "played there"
@@ -209,7 +209,8 @@ def _on_page(line: Sequence[str], has_packets: bool) -> list[str]:
     number, *values, plan = line
     if has_packets:
         *values, time, on = values
-        values.append(time if on in ("-", _PLAYED_THERE) else on if time == "-" else f"{time}, {on}")
+        estimated = "" if on == WHOLE_MODEL else "estimated from "
+        values.append(time if on in ("-", _PLAYED_THERE) else on if time == "-" else f"{time}, {estimated}{on}")
     return [number, plan, *values]
 
 
