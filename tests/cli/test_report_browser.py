@@ -184,7 +184,7 @@ def test_the_plans_of_a_page_fit_a_usual_screen_and_their_rows_are_low_on_a_narr
     row = {**times, **more, "npu_memory_bytes": 28 * 10**9, "of_floor": 1.37, "tight": False}
     why = "not played: forecast 3.66 s with 1 of 4 layers, 1/256 of each message, above 1.00 s"
     plan = "tensor 4 sequence, context 2, data 2, zero 1, micro-batch 16"
-    rows = [
+    rows: list[dict[str, object]] = [
         {**row, "plan": plan, "packets_us": None, "packets_on": why},
         {**row, "plan": plan, "packets_us": 1e6, "packets_on": "whole model"},
     ]

@@ -1,8 +1,7 @@
 """Whether a training that fits leaves room for all that isn't counted, such as workspaces and gaps of the allocator.
 
-Source: Fujii, Watanabe and Yokota, "Accelerating Large Language Model Training with 4D Parallelism and Memory
-Consumption Estimator", 2024 (arXiv:2411.06465): of 454 trainings on A100s and H100s none ran out of memory that was
-estimated to need less than 80% of the GPU's.
+Source: Fujii et al., "Accelerating Large Language Model Training with 4D Parallelism and Memory Consumption Estimator",
+2024 (arXiv:2411.06465). In their 454 trainings on A100s and H100s, none ran out of memory whose estimate was below 80%.
 """
 
 from __future__ import annotations
