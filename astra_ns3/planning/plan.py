@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.training_plan import TrainingPlan
-from astra_ns3.errors import wrong
+from astra_ns3.errors import InputError, nearest, some_of, wrong
 from astra_ns3.experiments.changes.documents import document_of
 from astra_ns3.experiments.given_files import named
 from astra_ns3.experiments.inputs import Inputs
@@ -32,6 +32,7 @@ from astra_ns3.planning.search import Found, Played, Search
 from astra_ns3.planning.usual_limits import USUAL_PACKETS
 from astra_ns3.studies.axes import Label
 from astra_ns3.studies.figures.data import DONE
+from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.playing import More, nothing_more, play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
@@ -40,6 +41,7 @@ from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.local import cores
 from astra_ns3.units import PS_PER_US
+from astra_ns3.workload.memory.room import is_tight
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload
 
@@ -67,6 +69,16 @@ class Plan:
     def workload(self, choice: Choice) -> ModelWorkload:
         """Return the model, cut as a choice says."""
         return changed(self.space.workload, choice.keys)
+
+    @property
+    def capacity_bytes(self) -> int | None:
+        """Return the memory of an NPU; None: not known."""
+        return capacity_bytes(self.space)
+
+    def is_tight(self, choice: Choice) -> bool | None:
+        """Return whether a choice that was played fits but leaves little room; None: an NPU's memory isn't known."""
+        following = {} if self.following is None else self.following.memory_of
+        return is_tight({**following, **self.found.memory_of}[choice], self.capacity_bytes)
 
 
 class Bounded:
@@ -140,14 +152,27 @@ def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:
     """Yield bounds on all choices of a space; raises InputError if there is none."""
     first = next(_choices(space), None)
     if first is None:
-        raise wrong(
-            f"can't be cut over {space.npus} NPUs with {space.samples} samples an iteration, expected other NPUs or "
-            "another training.global_batch",
-            space.workload.source,
-        )
+        raise _no_choice(space)
     inputs, plan = _inputs_of(request, space, first)
     with named(inputs.system.source, of_its_own=(space.workload.source,)):
         yield from Bounds(space, plan, inputs).all()
+
+
+def _no_choice(space: Space) -> InputError:
+    """Return the error of a space without choices: of a held value that rules out all, else of NPUs and samples."""
+    source, over = space.workload.source, f"{space.npus} NPUs with {space.samples} samples an iteration"
+    for key, value in space.held.items():
+        others = {name: other for name, other in space.held.items() if name != key}
+        every = (choice.keys.get(key) for choice in _choices(replace(space, held=others)))
+        allowed = sorted({as_text(each) for each in every}, key=lambda text: (len(text), text))
+        if allowed:
+            beside = ", beside the other held values" if others else ""
+            expected = f"{some_of(allowed)}{nearest(as_text(value), allowed)}"
+            words = f"found {as_text(value)} to cut {source} over {over}{beside}, expected {expected}"
+            return wrong(words, f"hold {key}")
+    held = "".join(f", {key} held to {as_text(value)}" for key, value in space.held.items())
+    expected = f"{'other held values, ' if held else ''}other NPUs or another training.global_batch"
+    return wrong(f"can't be cut over {over}{held}, expected {expected}", source)
 
 
 def _choices(space: Space) -> Iterator[Choice]:

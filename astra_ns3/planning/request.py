@@ -140,7 +140,7 @@ class PlanRequest:
             parts[NEXT_PART] = {"title": "Iterations", "axes": {AXIS: dict(longer), PASSES_AXIS: list(ITERATIONS)}}
         if sized:
             axes: dict[str, Json] = {AXIS: dict(sized), BACKEND: [FLOWS, PACKETS]}
-            parts[PACKETS_PART] = {"title": "The best on packets, and as flows", "axes": axes}
+            parts[PACKETS_PART] = {"title": "The best, whole or smaller, on packets and as flows", "axes": axes}
         data: dict[str, Json] = {
             "title": f"Plans of {Path(self.model).stem} on {Path(self.network).stem}",
             "base": {**self._files(), **self._of_samples(), **self.changes},

@@ -28,7 +28,7 @@ _MEASURES = (
     "of_floor",
 )
 _ON_PACKETS = ("packets_us", "packets_over_flows", "packets_on")
-COLUMNS = ("plan", "time_us", "bound_us", "next_us", *_MEASURES, *_ON_PACKETS, "cpu_seconds", "address")
+COLUMNS = ("plan", "time_us", "bound_us", "next_us", *_MEASURES, "tight", *_ON_PACKETS, "cpu_seconds", "address")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ def _row(plan: Plan, choice: Choice, row: Row) -> Row:
         "bound_us": found.bound_of[choice].time_ps / PS_PER_US,
         "next_us": None if (next_ps := known_next(plan).get(choice)) is None else next_ps / PS_PER_US,
         **{name: row[name] for name in _MEASURES},
+        "tight": plan.is_tight(choice),
         **_on_packets(plan, choice),
         "cpu_seconds": found.played[choice].cpu_seconds,
         "address": row["address"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from astra_ns3.planning.degrees import Choice
 from astra_ns3.planning.page import BEST, NEXT, SYSTEM
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
@@ -13,8 +14,9 @@ from astra_ns3.planning.search import Found
 from astra_ns3.report.alignment import aligned, clock, number_text, percent, table
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
-from astra_ns3.units import PS_PER_US, counted, format_bytes, format_time
-from astra_ns3.whole_file import PLAN_TABLE
+from astra_ns3.units import PS_PER_US, counted, exact_bytes, format_bytes, format_time
+from astra_ns3.whole_file import PLAN_TABLE, WHOLE_MODEL
+from astra_ns3.workload.memory.room import WHY_TIGHT, memory_text, roomy_bytes
 
 _ON_PACKETS, _PLAYED_THERE = "on packets", "played there"
 _FIRST = f"{PLAN_TABLE} and {BEST} follow the first"
@@ -64,6 +66,7 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
     ]
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
+        head += [("memory", _tight(plan, found.best))] if plan.is_tight(found.best) else []
         head += [("iterations", iterations_text(plan, plan.following))] if plan.following is not None else []
         head += [("second", _second(plan))] if found.ranked[1:] else []
         head += _own(plan)
@@ -90,13 +93,27 @@ def _certain(plan: Plan) -> str:
     """Say how much faster one that wasn't played may be."""
     found = plan.found
     if not found.open:
-        return "no plan is faster: every bound that is left lies above its time"
+        return "no plan's first iteration is faster as flows: every bound that is left lies above its time"
     least = found.open[0]
     others = counted(len(found.open), "plan wasn't", "plans weren't")
     return (
         f"{others} played, of which one may be {percent(round(1e6 * found.gap), 10**6)} "
-        f"faster: the least bound is {format_time(least.time_ps)} ({least.choice.name})"
+        f"faster in its first iteration as flows: the least bound is {format_time(least.time_ps)} ({least.choice.name})"
     )
+
+
+def _tight(plan: Plan, best: Choice) -> str:
+    """Say how little room the best leaves, and which is the fastest that leaves enough."""
+    found, capacity = plan.found, plan.capacity_bytes or 0
+    sure = roomy_bytes(capacity)
+    words = f"tight: the best needs {format_bytes(found.memory_of[best])} of {format_bytes(capacity)}, and {WHY_TIGHT}"
+    roomy = next((each for each in found.ranked if not plan.is_tight(each)), None)
+    if roomy is None:
+        other = f"--set workload.memory={exact_bytes(sure)} looks for one, and calls it tight on that memory"
+        return f"{words}; none that was played needs less than {format_bytes(sure)}: {other}"
+    best_ps, time_ps = (found.played[each].time_ps or 0 for each in (best, roomy))
+    more = percent(time_ps - best_ps, best_ps)
+    return f"{words}; the fastest played that needs less than {format_bytes(sure)} is {more} slower: {roomy.name}"
 
 
 def _own(plan: Plan) -> list[tuple[str, str]]:
@@ -131,7 +148,8 @@ def iterations_text(plan: Plan, following: Found) -> str:
         words = f"the best is the fastest of {len(known)} in the second, too: {format_time(known[best])}"
     else:
         times = f"{format_time(known[faster])}, the best {format_time(known[best])}"
-        words = f"from the second on another of {len(known)} is faster, {faster.name}: {times}; {_FIRST}"
+        tight = " (tight in memory)" if plan.is_tight(faster) else ""
+        words = f"from the second on another of {len(known)} is faster, {faster.name}{tight}: {times}; {_FIRST}"
     left = len(following.open)
     if not left:
         return f"{words}; no other is faster there"
@@ -170,7 +188,7 @@ def table_of(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
                 *times,
                 "-" if row[done] is None else number_text(row[done]),
                 "-" if utilisation is None else f"{utilisation:.1f}%",
-                "-" if row["npu_memory_bytes"] is None else format_bytes(row["npu_memory_bytes"]),
+                "-" if row["npu_memory_bytes"] is None else memory_text(row["npu_memory_bytes"], tight=row["tight"]),
                 percent(round(row["exposed_us"]), round(row["exposed_us"] + row["compute_us"])),
                 "-" if floor is None else f"{floor:.2f}",
                 *(_packets(row) if on else ()),
@@ -191,7 +209,8 @@ def _on_page(line: Sequence[str], has_packets: bool) -> list[str]:
     number, *values, plan = line
     if has_packets:
         *values, time, on = values
-        values.append(time if on in ("-", _PLAYED_THERE) else on if time == "-" else f"{time}, {on}")
+        estimated = "" if on == WHOLE_MODEL else "estimated from "
+        values.append(time if on in ("-", _PLAYED_THERE) else on if time == "-" else f"{time}, {estimated}{on}")
     return [number, plan, *values]
 
 

@@ -12,6 +12,7 @@ from astra_ns3.network.run_document import (
 )
 from astra_ns3.report.alignment import number_text, percent
 from astra_ns3.units import format_bytes, format_time
+from astra_ns3.workload.memory.room import WHY_TIGHT, is_tight
 
 
 def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
@@ -42,6 +43,7 @@ def _memory(memory: MemoryDocument) -> str:
     on = f" on {_where(fullest['stage'])}" if len(memory["stages"]) > 1 else ""
     capacity = memory["capacity_bytes"]
     over = "" if capacity is None or fullest["peak_bytes"] <= capacity else "doesn't fit: "
+    over = f"tight ({WHY_TIGHT}): " if is_tight(fullest["peak_bytes"], capacity) else over
     return f"{over}at most {format_bytes(fullest['peak_bytes'])}{has}{on}: {_parts(fullest)}"
 
 

@@ -13,7 +13,8 @@ from astra_ns3.errors import some_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.expansion import Part, Point
-from astra_ns3.studies.figures.data import DONE, Coordinates, Row, label_text, why_not
+from astra_ns3.studies.figures.data import DONE, Coordinates, Row, is_tight_row, label_text, why_not
+from astra_ns3.workload.memory.room import WHY_TIGHT
 from astra_ns3.workload.models.workload import ModelWorkload
 
 # The first that all points have.
@@ -48,6 +49,8 @@ class Best:
     """Empty: there is a best."""
     equals: tuple[str, ...] = ()
     """Other points that get exactly as much done."""
+    tight: str = ""
+    """How little of an NPU's memory it leaves; empty: enough, or that isn't known."""
 
     @property
     def name(self) -> str:
@@ -80,6 +83,7 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
         return Best(part.name, backend, measure, None, None, why_none=f"points differ in {', '.join(unlike)}")
     left_out: list[LeftOut] = []
     means: dict[str, float] = {}
+    tight: dict[str, str] = {}
     all_seeds = {row["seed"] for _, row in own}
     for labels, seeds in groups.items():
         name = ", ".join(f"{axis} {label_text(label)}" for axis, label in zip(axes, labels, strict=True))
@@ -88,10 +92,11 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
             left_out.append(LeftOut(name, reason))
         else:
             means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
+            tight[name] = next((f"tight: {why_not(row)}, and {WHY_TIGHT}" for row in seeds if is_tight_row(row)), "")
     first = max(means, key=lambda name: means[name], default=None)
     value, why = (None, "every point is left out") if first is None else (means[first], "")
     equals = tuple(name for name, mean in means.items() if mean == value and name != first)
-    return Best(part.name, backend, measure, first, value, tuple(left_out), why, equals)
+    return Best(part.name, backend, measure, first, value, tuple(left_out), why, equals, tight.get(first or "", ""))
 
 
 def why_left_out(row: Row) -> str:

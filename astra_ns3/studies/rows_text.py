@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from astra_ns3.errors import some_of
 from astra_ns3.studies.best import Best, below_floor
 from astra_ns3.studies.expansion import Part
-from astra_ns3.studies.figures.data import Row, why_not
+from astra_ns3.studies.figures.data import Row, is_tight_row, why_not
 from astra_ns3.studies.figures.table import number, spread_text
 from astra_ns3.studies.means import DEVIATION
 from astra_ns3.studies.measures import MEASURES
@@ -49,7 +49,9 @@ def measure_text(row: Row, measure: str) -> str:
     if measure == "of_floor" and below_floor(row):
         return f"{number(value)}: below the floor"
     if measure == "fits":
-        return "yes" if value else f"no: {why_not(row)}"
+        if value and not is_tight_row(row):
+            return "yes"
+        return f"{'yes, tight' if value else 'no'}: {why_not(row)}"
     return spread_text(value, row.get(f"{measure}{DEVIATION}"))
 
 
@@ -59,7 +61,8 @@ def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
         on = f" on {best.backend}" if best.backend else ""
         words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
         equals = f"; as many with {some_of(best.equals, between='; ', more='; and')}" if best.equals else ""
-        found = f"{best.point}, {words}{equals}" if best.point is not None else f"none, for {best.why_none}"
+        tight = f"; {best.tight}" if best.tight else ""
+        found = f"{best.point}, {words}{equals}{tight}" if best.point is not None else f"none, for {best.why_none}"
         yield f"best{on}: {found}"
         if best.left_out:
             told = (f"{each.point} ({each.reason})" for each in best.left_out)

@@ -174,6 +174,19 @@ def test_a_file_of_a_plan_is_the_command_with_its_options(folder: Path) -> None:
         ({"model": "model.yaml", "network": "network.yaml", "play": {"bounds_only": True}}, "--bounds-only goes with"),
         ({"model": "model.yaml", "network": "network.yaml", "vary": {"nothing": [1, 2]}}, "nothing"),
         ({"model": "nowhere.yaml", "network": "network.yaml"}, "nowhere.yaml"),
+        (
+            {"model": "model.yaml", "network": "network.yaml", "hold": {"parallel.zero": 0, "parallel.tensor": 3}},
+            "hold parallel.tensor: found 3 to cut model.yaml over 2 NPUs with 2 samples an iteration, beside the other "
+            "held values, expected 1, 2",
+        ),
+        (
+            {"model": "model.yaml", "network": "network.yaml", "hold": {"parallel.schedule": "gpip"}},
+            "an iteration, expected 1f1b, gpipe, zero-bubble; did you mean 'gpipe'?",
+        ),
+        (
+            {"model": "model.yaml", "network": "network.yaml", "hold": {"parallel.zero": 9, "parallel.tensor": 3}},
+            "parallel.tensor held to 3, parallel.zero held to 9, expected other held values",
+        ),
     ],
 )
 def test_a_bad_file_of_a_plan_is_one_line(folder: Path, document: dict[str, object], expected: str) -> None:
@@ -203,8 +216,30 @@ def test_a_second_plan_plays_nothing_again_and_says_why_the_best_is_the_best(fol
     told = re.search(r"^file's own +([^:]+): .*, (\S+)% more than the best$", second.stdout, re.MULTILINE)
     assert told is not None
     assert float(told[2]) == pytest.approx(100 * (times[told[1]] / times[found["best"]] - 1), abs=PERCENT_ROUNDED)
-    assert "no plan is faster: every bound that is left lies above its time" in second.stdout
+    assert "no plan's first iteration is faster as flows: every bound that is left lies above its time" in second.stdout
     assert "slower; on NPU 0 " in second.stdout
+
+
+def test_a_plan_that_fills_the_memory_is_called_tight_beside_the_fastest_that_does_not(folder: Path) -> None:
+    """The best needs 81% of the memory that is named. Without that an NPU has 80 GB."""
+    held = ("--cpu-time", "none", "--packets", "0", "--hold", "parallel.pipeline=1")
+    found = json.loads(plan(folder, *held, "--json").stdout)
+    assert {row["tight"] for row in found["rows"]} == {False}
+    capacity = found["rows"][0]["npu_memory_bytes"] * 100 // 81
+    words = (*held, "--set", f"workload.memory={capacity}")
+    rows = json.loads(plan(folder, *words, "--json").stdout)["rows"]
+    assert (rows[0]["plan"], rows[0]["tight"]) == (found["best"], True)
+    assert [row["tight"] for row in rows] == [row["npu_memory_bytes"] >= 0.8 * capacity for row in rows]
+    text = plan(folder, *words).stdout
+    roomy = next((row for row in rows if not row["tight"]), None)
+    assert roomy is not None
+    told = re.search(r"^memory +tight: the best needs .* is (\S+)% slower: (.*)$", text, re.MULTILINE)
+    assert told is not None
+    assert told[2] == roomy["plan"]
+    assert float(told[1]) == pytest.approx(100 * (roomy["time_us"] / rows[0]["time_us"] - 1), abs=PERCENT_ROUNDED)
+    page = (folder / "out" / "index.html").read_text(encoding="utf-8")
+    assert text.count("B tight ") == page.count("B tight<") == sum(row["tight"] for row in rows)
+    assert told[0].partition("tight")[2] in page
 
 
 def test_a_limit_says_what_it_left_open(folder: Path) -> None:

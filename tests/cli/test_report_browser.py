@@ -181,11 +181,11 @@ ROWS = "[...document.querySelectorAll('tbody tr')].map(row => row.getBoundingCli
 def test_the_plans_of_a_page_fit_a_usual_screen_and_their_rows_are_low_on_a_narrow_one(tmp_path: Path) -> None:
     times = {"time_us": 1.753e6, "next_us": 1.77e6, "bound_us": 1.585e6, "compute_us": 3e5, "exposed_us": 1.46e6}
     more = {"tokens_per_second": 149_516, "samples_per_second": 18, "model_flop_utilisation_percent": 9.4}
-    row = {**times, **more, "npu_memory_bytes": 28 * 10**9, "of_floor": 1.37, "packets_us": None, "packets_on": None}
+    row = {**times, **more, "npu_memory_bytes": 28 * 10**9, "of_floor": 1.37, "tight": False}
     why = "not played: forecast 3.66 s with 1 of 4 layers, 1/256 of each message, above 1.00 s"
     plan = "tensor 4 sequence, context 2, data 2, zero 1, micro-batch 16"
-    rows = [
-        {**row, "plan": plan, "packets_on": why},
+    rows: list[dict[str, object]] = [
+        {**row, "plan": plan, "packets_us": None, "packets_on": why},
         {**row, "plan": plan, "packets_us": 1e6, "packets_on": "whole model"},
     ]
     head, lines = page_table_of(rows)

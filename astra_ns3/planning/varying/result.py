@@ -14,6 +14,7 @@ COLUMNS = (
     "time_us",
     "bound_us",
     "npu_memory_bytes",
+    "tight",
     "gap",
     "next_best",
     "next_us",
@@ -43,6 +44,7 @@ def _cells(point: VariedPoint) -> dict[str, Cell]:
             **cells,
             "bound_us": bound.time_ps / PS_PER_US,
             "npu_memory_bytes": bound.memory_bytes,
+            "tight": bound.tight,
             "plans": bound.plans,
             "played": 0,
         }
@@ -58,6 +60,7 @@ def _cells(point: VariedPoint) -> dict[str, Cell]:
         "time_us": (found.best_ps or 0) / PS_PER_US,
         "bound_us": found.bound_of[found.best].time_ps / PS_PER_US,
         "npu_memory_bytes": found.memory_of[found.best],
+        "tight": point.plan.is_tight(found.best),
         **_next_cells(point.plan),
     }
 

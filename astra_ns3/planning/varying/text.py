@@ -5,7 +5,8 @@ from __future__ import annotations
 from astra_ns3.planning.result import faster_next
 from astra_ns3.planning.varying.varying import Varied, VariedPoint
 from astra_ns3.report.alignment import aligned, percent, table
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import format_time
+from astra_ns3.workload.memory.room import memory_text
 
 _MILLION = 10**6
 FILES = ("vary.csv", "vary.png", "index.html")
@@ -41,11 +42,12 @@ def _cells(point: VariedPoint) -> list[str]:
         return ["-", "-", "-", point.why.partition(";")[0]]
     time = format_time(point.time_ps or 0)
     if point.bound is not None:
-        return [time, format_bytes(point.bound.memory_bytes), "-", point.best]
+        return [time, memory_text(point.bound.memory_bytes, tight=point.bound.tight), "-", point.best]
     assert point.plan is not None
     found = point.plan.found
     assert found.best is not None
     gap = percent(round(found.gap * _MILLION), _MILLION)
     faster = faster_next(point.plan)
     later = "" if faster is None else f"; from the second iteration on {faster.name}"
-    return [time, format_bytes(found.memory_of[found.best]), gap, f"{point.best}{later}"]
+    memory = memory_text(found.memory_of[found.best], tight=point.plan.is_tight(found.best))
+    return [time, memory, gap, f"{point.best}{later}"]

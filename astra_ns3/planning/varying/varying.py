@@ -23,6 +23,7 @@ from astra_ns3.studies.columns import short_key
 from astra_ns3.studies.keys import as_text, is_key, option_named, why_no_key
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.units import counted
+from astra_ns3.workload.memory.room import is_tight
 
 MOST_AXES = 2
 _MOST_POINTS = 400
@@ -53,11 +54,15 @@ class VariedKey:
 
 @dataclass(frozen=True)
 class BestBound:
-    """The plan of the least bound, of those that fit: no run was played. ``plans``: how many there are."""
+    """The plan of the least bound, of those that fit: no run was played. ``plans``: how many there are.
+
+    ``tight``: whether it leaves little memory (None: an NPU's memory isn't known).
+    """
 
     plan: str
     time_ps: int
     memory_bytes: int
+    tight: bool | None
     plans: int
 
 
@@ -205,7 +210,8 @@ def _planned(
 
 def best_bound(space: Space, bounds: Sequence[Bound]) -> BestBound:
     """Return the least bound of a plan that fits; raises InputError if none does."""
-    search = Search(space, bounds, capacity_bytes(space), 1)
+    capacity = capacity_bytes(space)
+    search = Search(space, bounds, capacity, 1)
     (choice,) = search.begin()
     bound, memory_bytes = search.begun(choice)
-    return BestBound(choice.name, bound.time_ps, memory_bytes, len(bounds))
+    return BestBound(choice.name, bound.time_ps, memory_bytes, is_tight(memory_bytes, capacity), len(bounds))

@@ -10,6 +10,7 @@ from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import format_bytes, parse_any
+from astra_ns3.workload.memory.room import is_tight
 
 Row = dict[str, Any]  # a point: labels, words and measures, by the names of a study's own columns
 Label = str | int | float
@@ -261,8 +262,13 @@ def missing_words(view: View, rows: Iterable[Row]) -> str:
     return ". ".join(said)
 
 
+def is_tight_row(row: Row) -> bool | None:
+    """Whether the point of a row leaves little of an NPU's memory; None: that isn't known."""
+    return is_tight(row.get("npu_memory_bytes"), row.get("npu_memory_capacity_bytes"))
+
+
 def why_not(row: Row) -> str:
-    """By how much the point of a row doesn't fit into the memory of an NPU."""
+    """How much the point of a row needs of the memory of an NPU."""
     needed, capacity = row["npu_memory_bytes"], row["npu_memory_capacity_bytes"]
     return f"needs {format_bytes(int(needed))} of {format_bytes(int(capacity))}"
 

@@ -6,7 +6,16 @@ import statistics
 
 from astra_ns3.report.figures.figure import Axis, Cells, Figure, Panel
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import DONE, USUAL_Y, Coordinates, Row, View, label_text, missing_words
+from astra_ns3.studies.figures.data import (
+    DONE,
+    USUAL_Y,
+    Coordinates,
+    Row,
+    View,
+    is_tight_row,
+    label_text,
+    missing_words,
+)
 from astra_ns3.studies.figures.panels import AROUND_INCHES
 
 _ROW_INCHES = 0.17
@@ -38,7 +47,7 @@ def _cell(rows: list[Row], measure: str) -> str:
     if not values:
         return "n/a"
     if measure == "fits":
-        return "yes" if all(values) else "no"
+        return ("yes, tight" if any(map(is_tight_row, rows)) else "yes") if all(values) else "no"
     mean = sum(values) / len(values)
     if max(values) == min(values):
         return number(mean)

@@ -19,6 +19,7 @@ from astra_ns3.planning.plan_files import asked_by
 from astra_ns3.planning.request import AXIS, PART, PlanRequest
 from astra_ns3.planning.result import COLUMNS, order_on_packets, ranked_rows
 from astra_ns3.planning.search import Found, Played
+from astra_ns3.planning.text import page_table_of
 from astra_ns3.whole_file import WHOLE_MODEL
 
 MODEL = {
@@ -135,7 +136,7 @@ def test_the_order_on_packets_is_that_of_flows_times_what_packets_take_longer(tm
     )
     bounds = {each: Bound(each, 900, 1) for each in times}
     runs = {each: Played(time_ps, 1.0) for each, time_ps in times.items()}
-    found = Found(3, 0, runs, bounds, {}, (), 0)
+    found = Found(3, 0, runs, bounds, dict.fromkeys(times, 1), (), 0)
     plan = Plan(asked, space, found, 0.0, table, packets=tuple(played))
     assert order_on_packets(plan) == [2, 1]
     assert [(row["time_us"], row["packets_us"], row["packets_over_flows"]) for row in ranked_rows(plan)] == [
@@ -150,3 +151,18 @@ def test_a_file_limits_the_time_of_all_runs_and_that_of_packets_apart() -> None:
     config = PlanConfig.model_validate({"model": "model.yaml", "network": "network.yaml", "play": play})
     found = asked_by(config, "mine.yaml").request
     assert (found.cpu_seconds, found.packet_seconds, found.packets) == (2, 30, 1)
+
+
+def test_a_page_says_of_which_model_a_time_on_packets_is_estimated() -> None:
+    row = {
+        **dict.fromkeys(COLUMNS),
+        "plan": "data 2",
+        "time_us": 1.0,
+        "bound_us": 1.0,
+        "compute_us": 1,
+        "exposed_us": 1,
+    }
+    whole, part, unplayed = "whole model", "1 of 8 layers", "not played: forecast 3 s"
+    rows = [{**row, "packets_us": time, "packets_on": on} for time, on in ((2.0, whole), (2.0, part), (None, unplayed))]
+    _, lines = page_table_of(rows)
+    assert [line[-1] for line in lines] == ["2 us, whole model", "2 us, estimated from 1 of 8 layers", unplayed]

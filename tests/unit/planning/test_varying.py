@@ -24,6 +24,7 @@ from astra_ns3.planning.search import Found, Played
 from astra_ns3.planning.varying import varying
 from astra_ns3.planning.varying.picture import varied_figure
 from astra_ns3.planning.varying.result import rows_of
+from astra_ns3.planning.varying.text import table_of
 from astra_ns3.planning.varying.varying import BestBound, Varied, VariedPoint, best_bound, varied_keys, vary
 from astra_ns3.report.figures.figure import Words
 
@@ -195,19 +196,21 @@ def test_a_row_has_the_time_the_bound_and_the_memory_of_the_best_that_was_played
     some = islice(bounds_of(request_of_a_plan, space), 3)
     slow, fast, left = (replace(each, time_ps=time_ps) for each, time_ps in zip(some, TIMES_PS, strict=True))
     runs = {slow.choice: Played(9_000_000, 1.0), fast.choice: Played(5_000_000, 1.0)}
-    memory = {slow.choice: 70, fast.choice: 80}
+    memory = {slow.choice: 10, fast.choice: 64 * 10**9}  # of the 80 GB of an H100
     bound_of = {each.choice: each for each in (slow, fast, left)}
     found = Found(20, 6, runs, bound_of, memory, (left,), 11)
     study: Any = None
     point = VariedPoint(("1Gbps",), request_of_a_plan, 4, Plan(request_of_a_plan, space, found, 0.0, study))
-    (row,) = rows_of(Varied(request_of_a_plan, varied_keys([f"{RATE}=1Gbps"]), (point,), played=True))
+    varied = Varied(request_of_a_plan, varied_keys([f"{RATE}=1Gbps"]), (point,), played=True)
+    (row,) = rows_of(varied)
     assert row == {
         RATE: "1Gbps",
         "best": fast.choice.name,
         "samples": 4,
         "time_us": 5,
         "bound_us": 3,
-        "npu_memory_bytes": 80,
+        "npu_memory_bytes": 64 * 10**9,
+        "tight": True,
         "gap": 0.2,
         "next_best": None,
         "next_us": None,
@@ -217,3 +220,4 @@ def test_a_row_has_the_time_the_bound_and_the_memory_of_the_best_that_was_played
         "folder": "out",
         "why": None,
     }
+    assert table_of(varied)[1][0][2] == "64 GB tight"

@@ -78,6 +78,18 @@ def test_what_does_not_fit_is_left_out_of_the_best_with_the_reason(tmp_path: Pat
         assert "left out of the best: tensor 1 (needs 235 GB of 80 GB)" in text
 
 
+def test_a_best_that_leaves_little_memory_is_called_tight(tmp_path: Path) -> None:
+    """70 of 80 GB is above 80%, 40 GB is below."""
+    tight = study_result(tmp_path, (70_000_000_000, 40_000_000_000), (200.0, 100.0))
+    words = "best: tensor 1, 200 tokens per second; tight: needs 70 GB of 80 GB, and real peaks are some GB higher\n"
+    for text in (study_text(tight), page(tight, [], "again").replace("<", "\n<")):
+        assert words in text
+        assert "yes, tight: needs 70 GB of 80 GB" in text
+        assert "needs 40 GB" not in text
+    roomy = study_result(tmp_path, (70_000_000_000, 40_000_000_000), (100.0, 200.0))
+    assert roomy.best["one"].tight == ""
+
+
 def test_points_that_are_as_good_as_the_best_are_named_with_it(tmp_path: Path) -> None:
     result = study_result(tmp_path, (1, 1, 1), (200.0, 100.0, 200.0))
     assert (result.best["one"].point, result.best["one"].equals) == ("tensor 1", ("tensor 4",))
