@@ -32,9 +32,10 @@ _VARYING = (
     (re.compile(r" +[0-9a-f]{8}$", re.MULTILINE), ""),
     (re.compile(r"^(wall time|peak memory) .*$", re.MULTILINE), ""),
     (re.compile(r'"(\w+_seconds|peak_memory\w*)": [0-9.e-]+'), r'"\1": 0'),
+    (re.compile(r'"address": "[0-9a-f]+"'), '"address": ""'),
     (re.compile(r"\d{4}-\d\d-\d\dT[0-9:+]+"), "then"),
 )
-"""What changes from run to run, and the address of a point in ``study --list``, which changes with the code."""
+"""What changes from run to run, and the address of a point, which changes with the code."""
 _FLOWS = {
     "constant": "--sizes 10KB --rate 1Gbps --duration 1ms",
     "incast": "--sizes 64KB --senders 3 --bursts 4 --interval 100us",
