@@ -8,7 +8,7 @@ from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import nearest, refuse, wrong
-from astra_ns3.network.door.library import load
+from astra_ns3.network.door.library import control_header, load
 
 _CONTROL_FACTORY = """
 namespace astra_ns3_control {{
@@ -36,7 +36,7 @@ def _compile_header(path: Path, name: str) -> None:
     refuse(bool(said and said[0] != text), "has changed since this process compiled it; start a new one", path)
     if said:
         return
-    _compile(path, name, f'#pragma cling optimize(2)\n#include "roce-congestion-control.h"\n#include "{path}"\n')
+    _compile(path, name, f'{control_header()}#include "{path}"\n')
     said.append(text)
 
 

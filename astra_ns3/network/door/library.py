@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +23,8 @@ from astra_ns3.network.door.installed import LIBRARY, NS3_SERIES, NS3_VERSION, i
 Native = Any  # no stub knows the classes of C++
 """A namespace, a class or an object of C++'s: cppyy learns its type when it is first used."""
 
+_CLONE_FS = 0x200  # Linux's number for what threads share of files: working folder, root, mask
+
 
 @lru_cache(maxsize=1)
 def load() -> Native:
@@ -29,7 +33,8 @@ def load() -> Native:
     library = installed(f"lib/{LIBRARY}")
     header = installed("include/callback-listener.h")
     try:
-        import cppyy
+        with ThreadPoolExecutor(1) as pool:
+            cppyy = pool.submit(_import_cppyy).result()
     except Exception as error:
         raise BackendError(f"cppyy can't be loaded: {error}") from error
     _restore_fatal_signals()
@@ -37,7 +42,7 @@ def load() -> Native:
         load_library(root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
     load_library(library)
     cppyy.add_include_path(str(header.parent))
-    cppyy.include(header.name)
+    cppyy.include(str(header))
     namespace = cppyy.gbl.astra_ns3
     ours = version("astra-ns3")
     library_version, ns3_version = str(namespace.GetVersions()).split()
@@ -47,6 +52,28 @@ def load() -> Native:
             f"is {ours} and needs ns3 {NS3_VERSION}; install it again with 'pip install .'"
         )
     return namespace
+
+
+def control_header() -> str:
+    """The lines of C++ with which a congestion control begins: C++ looks for a relative path in the working folder."""
+    return f'#pragma cling optimize(2)\n#include "{installed("include/roce-congestion-control.h")}"\n'
+
+
+def _import_cppyy() -> Native:
+    """Import cppyy in the root folder, for it takes headers, libraries and settings from the working folder.
+
+    Other threads keep their working folder, unless the system refuses ``unshare``, as some containers do.
+    """
+    ctypes.CDLL(None).unshare(_CLONE_FS)
+    before = os.open(".", os.O_PATH)
+    try:
+        os.chdir("/")
+        import cppyy
+
+        return cppyy
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 def _restore_fatal_signals() -> None:
