@@ -10,6 +10,7 @@ import pytest
 from support.command import TIMEOUT_SECONDS
 
 from astra_ns3.network.door.installed import installed, ns3_root
+from astra_ns3.python_command import python_command
 
 LOAD = """
 import os, sys
@@ -40,7 +41,7 @@ compiled_control_factory(Path({control!r}), "AdditiveControl")
 def loads(program: str, folder: Path) -> str:
     """What a fresh interpreter prints that plays ``program`` in ``folder``."""
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
+        python_command(f"exec({program!r})"),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -68,3 +69,11 @@ def test_cppyy_is_loaded_away_from_the_working_folder(planted: Path) -> None:
 def test_no_header_is_taken_from_the_working_folder(planted: Path, repository: Path) -> None:
     control = str(repository / "inputs/congestion-control/additive.hpp")
     loads(CONTROLS.format(control=control), planted)
+
+
+@pytest.mark.parametrize("python", [None, sys.executable])
+def test_a_process_of_python_imports_nothing_from_the_working_folder(python: str | None, tmp_path: Path) -> None:
+    (tmp_path / "csv.py").write_text("raise SystemExit('planted')\n")
+    command = python_command("import csv; print(sys.argv[1:])", "a", python=python)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
+    assert done.stdout == "['a']\n", done.stderr
