@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 import logging
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from astra_ns3.config.model.compute import Systolic
 from astra_ns3.errors import failing, wrong
 from astra_ns3.python_command import python_command
+from astra_ns3.whole_file import in_place
 from astra_ns3.workload.computing.folds import ProductSizes
 
 _LOG = logging.getLogger(__name__)
@@ -107,9 +107,8 @@ class ScalesimCycles:
     def _keep(self) -> None:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            beside = self._file.with_suffix(f".{os.getpid()}")
-            beside.write_text(json.dumps({**_read(self._file), **self._known}, indent=1), encoding="utf-8")
-            beside.replace(self._file)  # whole, whoever else reads it now
+            with in_place(self._file) as partial:
+                partial.write_text(json.dumps({**_read(self._file), **self._known}, indent=1), encoding="utf-8")
         except OSError as error:
             _LOG.warning("%s: what scalesim counted can't be kept: %s", self._file, error.strerror or error)
 
