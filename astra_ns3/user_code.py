@@ -112,13 +112,14 @@ class _UserFinder(PathFinder):
         cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         found = super().find_spec(fullname, path, target)
-        if found is None or type(found.loader) is not SourceFileLoader or _is_installed(Path(found.loader.path)):
+        if found is None or type(found.loader) is not SourceFileLoader or is_installed(Path(found.loader.path)):
             return None
         found.loader = _Source(fullname, found.loader.path)
         return found
 
 
-def _is_installed(file: Path) -> bool:
+def is_installed(file: Path) -> bool:
+    """Whether a module's file belongs to Python, to an installed package or to us, rather than to users."""
     ours, python = Path(__file__).parent, Path(sysconfig.get_path("stdlib"))
     return not {"site-packages", "dist-packages"}.isdisjoint(file.parts) or not {ours, python}.isdisjoint(file.parents)
 

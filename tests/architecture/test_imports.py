@@ -20,6 +20,7 @@ FLOORS = {
     "units": 0,
     "memory": 0,
     "python_command": 0,
+    "user_files": 0,
     "user_code": 0,
     "whole_file": 0,
     "config": 1,
@@ -91,6 +92,8 @@ FLOORS_INSIDE = {
 ALLOWED_BESIDE = {
     ("units", "errors"),
     ("user_code", "errors"),
+    ("user_files", "errors"),
+    ("user_files", "user_code"),
     ("whole_file", "errors"),
     ("memory", "errors"),
     ("memory", "units"),
