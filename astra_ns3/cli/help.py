@@ -46,10 +46,11 @@ class Command(_WithExamples):
         super().__init__(*words, **more)
         self.groups = groups
 
-    def invoke(self, ctx: click.Context) -> object:
+    def invoke(self, ctx: click.Context) -> int | None:
         """Run it; with `--json` what users' code prints goes to standard error."""
         with prints_aside() if ctx.params.get("as_json") else nullcontext():
-            return super().invoke(ctx)
+            status: int | None = super().invoke(ctx)
+        return status
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """A list of options for each group."""
