@@ -34,6 +34,8 @@ from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.python_control import control_functions
 load_namespace()
 control_functions()
+import cppyy
+cppyy.gbl.std.function["int(int)"](abs)
 compiled_control_factory(Path({control!r}), "AdditiveControl")
 """
 
@@ -54,8 +56,11 @@ def loads(program: str, folder: Path) -> str:
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Path:
-    """A folder with a header of each name that we or ns-3 have, which doesn't compile."""
+    """A folder with a header of each name that we, ns-3 or cppyy have, which doesn't compile."""
     (tmp_path / "ns3").mkdir()
+    (tmp_path / "CPyCppyy").mkdir()
+    for name in ("API.h", "DispatchPtr.h", "PyException.h"):
+        (tmp_path / "CPyCppyy" / name).write_text("#error planted\n")
     for names, folder in ((installed("include"), tmp_path), (ns3_root() / "include/ns3", tmp_path / "ns3")):
         for header in names.glob("*.h"):
             (folder / header.name).write_text("#error planted\n")

@@ -11,8 +11,10 @@ import faulthandler
 import os
 import signal
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,7 @@ def load() -> Native:
     library = installed(f"lib/{LIBRARY}")
     header = installed("include/callback-listener.h")
     try:
-        with ThreadPoolExecutor(1) as pool:
-            cppyy = pool.submit(_import_cppyy).result()
+        cppyy = _in_root_folder(lambda: import_module("cppyy"))
     except Exception as error:
         raise BackendError(f"cppyy can't be loaded: {error}") from error
     _restore_fatal_signals()
@@ -59,21 +60,33 @@ def control_header() -> str:
     return f'#pragma cling optimize(2)\n#include "{installed("include/roce-congestion-control.h")}"\n'
 
 
-def _import_cppyy() -> Native:
-    """Import cppyy in the root folder, for it takes headers, libraries and settings from the working folder.
+@lru_cache(maxsize=1)
+def load_calls_of_python() -> None:
+    """Load what C++ needs to call a function of Python: cppyy includes headers by relative paths for the first one."""
+    load()
+    import cppyy
+
+    _in_root_folder(lambda: cppyy.gbl.std.function["void()"](lambda: None))
+
+
+def _in_root_folder(function: Callable[[], Native]) -> Native:
+    """Call ``function`` in the root folder: cppyy takes headers, libraries and settings from the working folder.
 
     Other threads keep their working folder, unless the system refuses ``unshare``, as some containers do.
     """
-    ctypes.CDLL(None).unshare(_CLONE_FS)
-    before = os.open(".", os.O_PATH)
-    try:
-        os.chdir("/")
-        import cppyy
 
-        return cppyy
-    finally:
-        os.fchdir(before)
-        os.close(before)
+    def call() -> Native:
+        ctypes.CDLL(None).unshare(_CLONE_FS)
+        before = os.open(".", os.O_PATH)
+        try:
+            os.chdir("/")
+            return function()
+        finally:
+            os.fchdir(before)
+            os.close(before)
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
 
 
 def _restore_fatal_signals() -> None:

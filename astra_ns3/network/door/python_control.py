@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 
-from astra_ns3.network.door.library import Native, control_header, load
+from astra_ns3.network.door.library import Native, control_header, load_calls_of_python
 from astra_ns3.user_code import UserFunction
 
 _PYTHON_CONTROLS = """
@@ -98,7 +98,7 @@ _CALLED_METHODS: tuple[tuple[str, tuple[type, ...]], ...] = (
 @lru_cache(maxsize=1)
 def control_functions() -> Native:
     """C++ functions on a sender or an acknowledgement, which are named by their addresses."""
-    load()
+    load_calls_of_python()
     import cppyy
 
     cppyy.cppdef(control_header() + _PYTHON_CONTROLS)
