@@ -10,5 +10,5 @@ def python_command(program: str, *words: str, python: str | None = None) -> list
 
     The process imports what this one can. ``python``: another interpreter, which imports its own modules.
     """
-    path = "[each for each in sys.path if each]" if python else repr(sys.path)  # "" is the working folder
+    path = "[each for each in sys.path if each]" if python else repr([*map(str, sys.path)])  # "" is the working folder
     return [python or sys.executable, "-c", f"import sys; sys.path[:] = {path}; {program}", *words]

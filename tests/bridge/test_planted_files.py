@@ -77,7 +77,10 @@ def test_no_header_is_taken_from_the_working_folder(planted: Path, repository: P
 
 
 @pytest.mark.parametrize("python", [None, sys.executable])
-def test_a_process_of_python_imports_nothing_from_the_working_folder(python: str | None, tmp_path: Path) -> None:
+def test_a_process_of_python_imports_nothing_from_the_working_folder(
+    python: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path / "a path of users"])
     (tmp_path / "csv.py").write_text("raise SystemExit('planted')\n")
     command = python_command("import csv; print(sys.argv[1:])", "a", python=python)
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
