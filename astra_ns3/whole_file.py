@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from astra_ns3.errors import failing, refuse
 
@@ -49,13 +50,20 @@ def whole_file(target: str | os.PathLike[str], *, by_owner: bool = False) -> Ite
     path = Path(target)
     if not by_owner:
         _check_not_owned(path)
-    partial = path.with_name(f".{os.getpid()}.partial.{path.name}")  # the ending tells writers the format
-    with failing(OSError, "cannot be written", path):
-        try:
-            yield partial
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+    with failing(OSError, "cannot be written", path), in_place(path) as partial:
+        yield partial
+
+
+@contextmanager
+def in_place(path: Path) -> Iterator[Path]:
+    """As :func:`whole_file`, for any file, with OSErrors as they are.
+
+    The file is written in a new folder, to which nobody else has access, so that it is no link of others'.
+    """
+    with TemporaryDirectory(prefix=".", suffix=".partial", dir=path.parent) as folder:
+        partial = Path(folder) / path.name  # the ending tells writers the format
+        yield partial
+        partial.replace(path)
 
 
 def _check_not_owned(path: Path) -> None:

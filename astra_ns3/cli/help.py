@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any
 
 import click
 
+from astra_ns3.cli.output import prints_aside
 from astra_ns3.errors import nearest
 
 USAGE_STATUS = 2
@@ -43,6 +45,12 @@ class Command(_WithExamples):
     def __init__(self, *words: Any, groups: Mapping[str, Sequence[str]] = _NO_GROUPS, **more: Any) -> None:
         super().__init__(*words, **more)
         self.groups = groups
+
+    def invoke(self, ctx: click.Context) -> int | None:
+        """Run it; with `--json` what users' code prints goes to standard error."""
+        with prints_aside() if ctx.params.get("as_json") else nullcontext():
+            status: int | None = super().invoke(ctx)
+        return status
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """A list of options for each group."""

@@ -11,7 +11,9 @@ from click.core import ParameterSource
 from astra_ns3.cli.completion import Complete, files, folders, keys_of_files, listed, words
 from astra_ns3.cli.output import LOG_LEVELS
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.scenario.file import JobConfig
 from astra_ns3.errors import InputError, wrong
+from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.option import GROUPS as HEADINGS
 from astra_ns3.experiments.option import INPUTS, SEEDS, Flag, Option, options_of
 from astra_ns3.experiments.options import Options
@@ -156,7 +158,11 @@ def check_beside_scenario(context: click.Context, own: Iterable[Option], request
         for flag in option.flags:
             if context.get_parameter_source(_place(flag)) is ParameterSource.COMMANDLINE:
                 word = next(name for name in flag.names.split() if name.startswith("--"))
-                raise wrong(f"{word} is of one job, expected it in the scenario's file, which says it of each")
+                in_file = option.name in (*FILES, *JobConfig.model_fields)
+                where = (
+                    "the scenario's file, which says it of each" if in_file else f"Python as Tenant({option.name}=...)"
+                )
+                raise wrong(f"{word} is of one job, expected it in {where}")
 
 
 def groups_of(parameters: Iterable[click.Parameter], request: type[RunRequest]) -> dict[str, list[str]]:

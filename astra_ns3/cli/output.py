@@ -7,7 +7,8 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +18,18 @@ from astra_ns3.errors import ResultsNotSaved, wrong
 
 _NAME = "astra-ns3"
 LOG_LEVELS = ("debug", "info", "warning", "error")
+_RESULTS: ContextVar[TextIO | None] = ContextVar("results", default=None)  # None: standard output
+
+
+@contextmanager
+def prints_aside() -> Iterator[None]:
+    """Meanwhile print on standard error what users' code prints, so that standard output has our results alone."""
+    token = _RESULTS.set(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _RESULTS.reset(token)
 
 
 def print_failure(
@@ -45,7 +58,7 @@ def print_result(document: Mapping[str, object], *lines: str, as_json: bool) -> 
 def show(text: str) -> None:
     """``text`` on standard output; raises ResultsNotSaved if it can't be written. A reader that has gone wants none."""
     try:
-        click.echo(text)
+        click.echo(text, file=_RESULTS.get())
     except BrokenPipeError:
         sys.stdout = _nowhere()
     except OSError as error:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from astra_ns3.whole_file import RUN_FILE
+from astra_ns3.whole_file import RUN_FILE, in_place
 
 PENDING = ".astra-ns3-new-run"
 """Name of a folder with a whole new run that is not yet in its place."""
@@ -100,10 +100,8 @@ def _finish(folder: Path) -> None:
         with suppress(OSError):  # it holds files of somebody else's
             (folder / part).rmdir()
     for name in sorted(new_names, key=lambda name: name == RUN_FILE):
-        beside = folder / f".{name}.new"
-        beside.unlink(missing_ok=True)
-        _link_or_copy(pending / name, beside)
-        beside.replace(folder / name)
+        with in_place(folder / name) as partial:
+            _link_or_copy(pending / name, partial)
     done = folder / f"{PENDING}.done"
     shutil.rmtree(done, ignore_errors=True)
     pending.rename(done)  # from here on the folder itself is the run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.scenario_result import ScenarioResult, result_in
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import ABILITIES
+from astra_ns3.python_command import python_command
 from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def _play(options: Sequence[str], backend: str, folder: Path) -> _Played:
     out, err = os.open(folder / f"{backend}.out", flags), os.open(log, flags)
     try:
         actions = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
-        command = [sys.executable, "-m", "astra_ns3", "run", *words]
-        child = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
+        command = python_command("from astra_ns3.cli.entry import main; main()", "run", *words)
+        child = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
         try:
             _, status, usage = os.wait4(child, 0)
         except BaseException:

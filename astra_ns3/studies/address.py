@@ -7,11 +7,9 @@ comments in them, what points and axes are called, limits, progress, output.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -23,7 +21,6 @@ from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.scenario.file import ScenarioFile
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import failing
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.hooks import HookFile
@@ -34,6 +31,7 @@ from astra_ns3.experiments.versions import native_digest, versions
 from astra_ns3.scenario.tenant import Tenant
 from astra_ns3.studies.keys import FILE_OPTIONS
 from astra_ns3.user_code import user_part
+from astra_ns3.user_files import files_taken_in
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 # Raised when the way changes in which addresses are made, so that old ones are never met.
@@ -41,7 +39,6 @@ _FORMAT = 1
 _LABELS = ("output", "overwrite", "limits", "live", "progress", "isolated", "run_name", "on_built")
 _VERSIONS = ("astra-ns3", "ns3", "cppyy", "numpy")
 _ROOMS_WITHOUT_EFFECT = frozenset(("cli", "report", "studies"))
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _PYTHON = ".py"
 # The key that names a file in a group of this kind: a graph's.
 _KEYS_OF_FILES = {"file": "path"}
@@ -174,7 +171,7 @@ class Addresses:
     def _content(self, path: str) -> str:
         """Digest of a file and of those beside it that it takes in."""
         if path not in self._files:
-            taken = _with_taken_in(Path(path), {})
+            taken = files_taken_in(Path(path))
             self._files[path] = {str(file): hashlib.sha256(content).hexdigest() for file, content in taken.items()}
         found = self._files[path]
         self._taken.update(found)
@@ -204,24 +201,6 @@ def _is_file(path: str) -> bool:
     return False
 
 
-def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
-    """The content of a file, and of the local files that it includes or imports, each once."""
-    resolved = path.resolve()
-    if resolved in seen:
-        return seen
-    with failing(OSError, "cannot be read", path):
-        content = seen[resolved] = resolved.read_bytes()
-    text = content.decode("utf-8", errors="replace")
-    if path.suffix == _PYTHON:
-        beside = imported_files(text, resolved.parent)
-    else:
-        beside = [resolved.parent / name for name in _INCLUDE.findall(text)]
-    for each in beside:
-        if each.is_file():
-            _with_taken_in(each, seen)
-    return seen
-
-
 @cache
 def code_digest() -> str:
     """Return the digest of the Python code that plays runs: all rooms but those that only show or distribute."""
@@ -240,42 +219,3 @@ def _versions() -> dict[str, str]:
 
 def _digest(content: Json) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def imported_files(text: str, folder: Path) -> list[Path]:
-    """Yield the paths of the modules that a file in ``folder`` may import; most of them aren't there."""
-    found: dict[Path, None] = {}
-    with suppress(SyntaxError, ValueError, RecursionError):
-        for node in ast.walk(ast.parse(text)):
-            for start, module in _modules(node, folder):
-                found.update(dict.fromkeys(_files(start, module)))
-    return list(found)
-
-
-def _modules(node: ast.AST, folder: Path) -> Iterator[tuple[Path, str]]:
-    """The modules that a statement may load, dotted, each with the folder that it is looked up in."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield folder, alias.name
-    elif isinstance(node, ast.ImportFrom):
-        start = folder
-        for _ in range(node.level - 1):
-            start = start.parent
-        if node.level:
-            yield start, ""
-        for name in ("", *(alias.name for alias in node.names if alias.name != "*")):
-            dotted = ".".join(word for word in (node.module or "", name) if word)
-            if dotted:
-                yield start, dotted
-
-
-def _files(folder: Path, module: str) -> Iterator[Path]:
-    """A module's file, or its package's, and those of the packages around it."""
-    if not module:
-        yield folder / "__init__.py"
-        return
-    path = folder
-    for word in module.split("."):
-        path = path / word
-        yield path / "__init__.py"
-    yield path.with_name(f"{path.name}.py")

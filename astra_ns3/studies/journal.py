@@ -30,9 +30,8 @@ class Journal:
         self._folder.mkdir(parents=True, exist_ok=True)
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, "what": what, "address": address}) + "\n"
-        file = os.open(
-            self._folder / f"{socket.gethostname()}-{os.getpid()}.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666
-        )
+        path = self._folder / f"{socket.gethostname()}-{os.getpid()}.jsonl"
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             os.write(file, line.encode())  # in one piece, so that a kill leaves no half of it
         finally:

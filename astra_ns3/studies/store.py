@@ -26,7 +26,7 @@ from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.store import check_for_results, holds_run
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
-from astra_ns3.whole_file import POINT_FILE, POINTS, STUDY_MARK
+from astra_ns3.whole_file import POINT_FILE, POINTS, STUDY_MARK, in_place
 
 _LOG = logging.getLogger(__name__)
 ADDRESS_LETTERS = 20
@@ -75,13 +75,9 @@ class Store:
 
     @staticmethod
     def put(file: Path, text: str) -> None:
-        """Put a text in the place of a file, which a kill leaves as it was, or whole. Raises OSError.
-
-        A kill may leave another file beside it, which the next text for the same place replaces.
-        """
-        beside = file.with_name(f".{file.name}.partial")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(file)
+        """Put a text in the place of a file, which a kill leaves as it was, or whole. Raises OSError."""
+        with in_place(file) as partial:
+            partial.write_text(text, encoding="utf-8")
 
     def clear(self, address: str) -> None:
         """Remove what there is of a point, attempts that were killed included; its lock is held."""
@@ -120,9 +116,15 @@ class Store:
         Raises InputError if another one does, or if the store can't be written.
         """
         check_for_results(self.folder)
+        mark_file = self.folder / STUDY_MARK
+        refuse(
+            mark_file.is_symlink(),
+            "is a link, expected a study's own file; remove it, or name another folder",
+            mark_file,
+        )
         with failing(OSError, "cannot write here", self.folder):
             self.points.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.folder / STUDY_MARK, os.O_RDWR | os.O_CREAT, 0o666)
+            file = os.open(mark_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,7 +197,7 @@ def _is_sound(outcome: PointOutcome) -> bool:
 def _locked(path: Path, while_waiting: Callable[[], object]) -> int:
     """An open file that is locked, and is the one that lies at ``path`` now: whoever held it before has removed it."""
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file).st_ino == path.stat().st_ino:

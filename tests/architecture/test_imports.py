@@ -19,6 +19,8 @@ FLOORS = {
     "frozen": 0,
     "units": 0,
     "memory": 0,
+    "python_command": 0,
+    "user_files": 0,
     "user_code": 0,
     "whole_file": 0,
     "config": 1,
@@ -90,6 +92,8 @@ FLOORS_INSIDE = {
 ALLOWED_BESIDE = {
     ("units", "errors"),
     ("user_code", "errors"),
+    ("user_files", "errors"),
+    ("user_files", "user_code"),
     ("whole_file", "errors"),
     ("memory", "errors"),
     ("memory", "units"),
@@ -240,6 +244,40 @@ def test_the_library_neither_prints_nor_exits() -> None:
 
 def test_a_print_and_an_exit_are_seen() -> None:
     assert calls_that_print_or_exit("import sys\nprint(1)\nsys.exit(2)\nfootprint(3)") == ["print", "sys.exit"]
+
+
+STARTS = (
+    "subprocess.run",
+    "subprocess.Popen",
+    "subprocess.check_",
+    "os.posix_spawn",
+    "os.exec",
+    "os.spawn",
+    "os.popen",
+)
+
+
+def starts_of_processes(source: str) -> dict[str, bool]:
+    """The functions that start a process of another program, and whether ``python_command`` says how."""
+    found = {}
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.FunctionDef):
+            calls = [ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)]
+            if any(call.startswith(STARTS) for call in calls):
+                found[node.name] = "python_command" in calls
+    return found
+
+
+def test_every_process_of_python_is_started_alike() -> None:
+    """Another way may import what lies in the working folder."""
+    starts = {module: starts_of_processes(source) for module, source in package_sources().items()}
+    assert {module for module, found in starts.items() if found} >= {"astra_ns3.experiments.servers.process"}
+    assert [module for module, found in starts.items() if not all(found.values())] == []
+
+
+def test_another_start_of_a_process_is_seen() -> None:
+    source = "def one():\n    subprocess.run([sys.executable, '-m', 'other'])\n"
+    assert starts_of_processes(source) == {"one": False}
 
 
 def test_only_the_command_line_uses_click_and_rich() -> None:

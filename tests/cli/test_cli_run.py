@@ -241,3 +241,11 @@ def test_a_seed_that_fails_gives_the_exit_status(command: Command, words: list[s
     assert "astra-ns3: error: seed 1: nothing is left to happen" in finished.err
     assert [run["stopped"]["exit_status"] for run in finished.json["runs"]] == [3, 3]
     assert command("run", *words, "--backend", "fake", "--seeds", "0").status == 2
+
+
+def test_what_users_code_prints_stays_out_of_the_json(command: Command, words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "hook.py").write_text("print('loaded')\ndef on_built(context): print('called')\n", encoding="utf-8")
+    finished = command("run", *words, "--backend", "fake", "--hook", str(tmp_path / "hook.py"), "--json")
+    assert finished.json["exit_status"] == 0
+    assert {"loaded", "called"} >= set(finished.err.split()) >= {"loaded"}
+    assert "loaded" in command("run", *words, "--backend", "fake", "--hook", str(tmp_path / "hook.py")).out

@@ -217,7 +217,7 @@ def test_events_are_refused_by_name_where_nothing_changes(command: Command, scen
     [
         (["--passes", "2"], "--passes is of one job, expected it in the scenario's file, which says it of each"),
         (["-w", "w.txt"], "--workload is of one job, expected it in the scenario's file"),
-        (["--report-npu", "1"], "--report-npu is of one job"),
+        (["--report-npu", "1"], "--report-npu is of one job, expected it in Python as Tenant(report_npu=...)"),
         (["--seeds", "3"], "--seeds runs one workload, expected --seed beside a scenario"),
         (["--record", "flows"], "--record needs an output folder: add --output DIR"),
     ],

@@ -214,6 +214,19 @@ def test_a_changed_file_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
         play(network, one_message(), SIZE)
 
 
+def test_a_changed_header_that_a_file_includes_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    inner, outer = tmp_path / "inner.hpp", tmp_path / "outer.hpp"
+    inner.write_text("#pragma once\n" + GOOD.format(name="InnerControl", share=2))
+    outer.write_text(
+        '#include "inner.hpp"\nclass OuterControl : public InnerControl { using InnerControl::InnerControl; };'
+    )
+    network = roce_star(2, congestion_control=f"{outer}:OuterControl")
+    play(network, one_message(), SIZE)
+    inner.write_text("#pragma once\n" + GOOD.format(name="InnerControl", share=4))
+    with pytest.raises(InputError, match=r"inner\.hpp.* changed"):
+        play(network, one_message(), SIZE)
+
+
 @pytest.mark.parametrize("suffix", ["hpp", "py"])
 def test_a_class_that_is_not_in_the_file_is_an_input_error(repository: Path, suffix: str) -> None:
     network = roce_star(2, congestion_control=f"{repository / ADDITIVE}.{suffix}:SubtractiveControl")

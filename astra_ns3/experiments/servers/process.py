@@ -9,12 +9,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 
-# Not ``-m``, which puts the working folder in front of all that Python imports.
-_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from {module} import main; main(int(sys.argv[1]))"
+from astra_ns3.python_command import python_command
+
 _LAST_WORDS_BYTES = 2000
 
 
@@ -27,7 +26,7 @@ class HelperProcess:
         self.connection, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM.format(module=module), str(theirs.fileno()), *sys.path],
+                python_command(f"from {module} import main; main(int(sys.argv[1]))", str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import nearest, refuse, wrong
-from astra_ns3.network.door.library import load
+from astra_ns3.network.door.library import control_header, load
+from astra_ns3.user_files import files_taken_in
 
 _CONTROL_FACTORY = """
 namespace astra_ns3_control {{
@@ -21,23 +22,25 @@ uint64_t AddressOfMake{number}() {{ return reinterpret_cast<uint64_t>(&Make{numb
 
 
 @cache
-def _included_text(path: Path) -> list[str]:
-    """Where :func:`compiled_control_factory` keeps what a header said when it was compiled; empty: it was not yet."""
+def _compiled(path: Path) -> list[dict[Path, bytes]]:
+    """Where :func:`compiled_control_factory` keeps the files of a header as it compiled them; empty: not yet."""
     return []
 
 
 def _compile_header(path: Path, name: str) -> None:
-    said, text = _included_text(path), read_text(path)
+    compiled, files = _compiled(path), files_taken_in(path)
     refuse(
         any(letter in str(path) for letter in '"\n\\'),
         "a C++ file with a quote, a backslash or a line end in its path can't be included",
         path,
     )
-    refuse(bool(said and said[0] != text), "has changed since this process compiled it; start a new one", path)
-    if said:
+    if compiled:
+        for file in {**compiled[0], **files}:
+            same = compiled[0].get(file) == files.get(file)
+            refuse(not same, "has changed since this process compiled it; start a new one", file)
         return
-    _compile(path, name, f'#pragma cling optimize(2)\n#include "roce-congestion-control.h"\n#include "{path}"\n')
-    said.append(text)
+    _compile(path, name, f'{control_header()}#include "{path}"\n')
+    compiled.append(files)
 
 
 def _compile(path: Path, name: str, source: str) -> None:

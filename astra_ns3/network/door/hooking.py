@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from astra_ns3.errors import wrong
-from astra_ns3.network.door.installed import NS3_SERIES, ns3_root
-from astra_ns3.network.door.library import Native, load, load_library
+from astra_ns3.network.door.installed import NS3_SERIES, installed, ns3_root
+from astra_ns3.network.door.library import Native, load_calls_of_python, load_library
 
 HOOK_MODULES = ("core", "network", "internet", "applications", "point-to-point")
 HOOK_HEADERS = (
@@ -33,7 +33,7 @@ template <typename R, typename... A> struct Sink<R(A...)> {
 @lru_cache(maxsize=1)
 def load_namespace() -> Native:
     """ns-3's own C++ namespace ``ns3``, with its headers and those of our models, for a user's hook."""
-    load()
+    load_calls_of_python()
     import cppyy
 
     root = ns3_root()
@@ -42,8 +42,8 @@ def load_namespace() -> Native:
     cppyy.add_include_path(str(root / "include"))
     for module in HOOK_MODULES:
         load_library(root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
-    for header in HOOK_HEADERS:
-        cppyy.include(header)
+    for header in HOOK_HEADERS:  # by whole paths: C++ looks for others in the working folder first
+        cppyy.include(str((root / "include" if header.startswith("ns3/") else installed("include")) / header))
     cppyy.cppdef(_TRACE_HELPER)
     return cppyy.gbl.ns3
 

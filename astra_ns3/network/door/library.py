@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import os
 import signal
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,8 @@ from astra_ns3.network.door.installed import LIBRARY, NS3_SERIES, NS3_VERSION, i
 Native = Any  # no stub knows the classes of C++
 """A namespace, a class or an object of C++'s: cppyy learns its type when it is first used."""
 
+_CLONE_FS = 0x200  # Linux's number for what threads share of files: working folder, root, mask
+
 
 @lru_cache(maxsize=1)
 def load() -> Native:
@@ -29,7 +35,7 @@ def load() -> Native:
     library = installed(f"lib/{LIBRARY}")
     header = installed("include/callback-listener.h")
     try:
-        import cppyy
+        cppyy = _in_root_folder(lambda: import_module("cppyy"))
     except Exception as error:
         raise BackendError(f"cppyy can't be loaded: {error}") from error
     _restore_fatal_signals()
@@ -37,7 +43,7 @@ def load() -> Native:
         load_library(root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
     load_library(library)
     cppyy.add_include_path(str(header.parent))
-    cppyy.include(header.name)
+    cppyy.include(str(header))
     namespace = cppyy.gbl.astra_ns3
     ours = version("astra-ns3")
     library_version, ns3_version = str(namespace.GetVersions()).split()
@@ -47,6 +53,40 @@ def load() -> Native:
             f"is {ours} and needs ns3 {NS3_VERSION}; install it again with 'pip install .'"
         )
     return namespace
+
+
+def control_header() -> str:
+    """The lines of C++ with which a congestion control begins: C++ looks for a relative path in the working folder."""
+    return f'#pragma cling optimize(2)\n#include "{installed("include/roce-congestion-control.h")}"\n'
+
+
+@lru_cache(maxsize=1)
+def load_calls_of_python() -> None:
+    """Load what C++ needs to call a function of Python: cppyy includes headers by relative paths for the first one."""
+    load()
+    import cppyy
+
+    _in_root_folder(lambda: cppyy.gbl.std.function["void()"](lambda: None))
+
+
+def _in_root_folder(function: Callable[[], Native]) -> Native:
+    """Call ``function`` in the root folder: cppyy takes headers, libraries and settings from the working folder.
+
+    Other threads keep their working folder, unless the system refuses ``unshare``, as some containers do.
+    """
+
+    def call() -> Native:
+        ctypes.CDLL(None).unshare(_CLONE_FS)
+        before = os.open(".", os.O_PATH)
+        try:
+            os.chdir("/")
+            return function()
+        finally:
+            os.fchdir(before)
+            os.close(before)
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
 
 
 def _restore_fatal_signals() -> None:

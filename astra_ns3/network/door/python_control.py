@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 
-from astra_ns3.network.door.library import Native, load
+from astra_ns3.network.door.library import Native, control_header, load_calls_of_python
 from astra_ns3.user_code import UserFunction
 
 _PYTHON_CONTROLS = """
-#pragma cling optimize(2)
-#include "roce-congestion-control.h"
 namespace astra_ns3_control {
 // Everything that crosses is a number. An object of Python's that C++ deletes, or a view of an object of C++'s that is
 // gone, is what cppyy's books of who lives where do not survive when the next run uses the same addresses.
@@ -100,10 +98,10 @@ _CALLED_METHODS: tuple[tuple[str, tuple[type, ...]], ...] = (
 @lru_cache(maxsize=1)
 def control_functions() -> Native:
     """C++ functions on a sender or an acknowledgement, which are named by their addresses."""
-    load()
+    load_calls_of_python()
     import cppyy
 
-    cppyy.cppdef(_PYTHON_CONTROLS)
+    cppyy.cppdef(control_header() + _PYTHON_CONTROLS)
     return cppyy.gbl.astra_ns3_control
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 import logging
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,13 +16,16 @@ from pathlib import Path
 
 from astra_ns3.config.model.compute import Systolic
 from astra_ns3.errors import failing, wrong
+from astra_ns3.python_command import python_command
+from astra_ns3.whole_file import in_place
 from astra_ns3.workload.computing.folds import ProductSizes
 
 _LOG = logging.getLogger(__name__)
 _NAME = "scalesim"
 _VERSION = "2."
 _INSTALL = "pip install 'scalesim>=2,<3'"
-_ASK = "import importlib.metadata as found; import sys; sys.stdout.write(found.version('scalesim'))"
+_ASK = "import importlib.metadata as found; sys.stdout.write(found.version('scalesim'))"
+_PLAY = "import runpy; runpy.run_module('scalesim.scale', run_name='__main__', alter_sys=True)"
 _RUN = "products"
 _SECONDS = 1800
 _SHORT_NAMES = {"output_stationary": "os", "weight_stationary": "ws", "input_stationary": "is"}
@@ -94,7 +96,7 @@ class ScalesimCycles:
                 "Layer,M,N,K,\none," + ",".join(map(str, shape)) + ",\n", encoding="utf-8"
             )
             files = ["-c", "array.cfg", "-t", "products.csv", "-p", "results", "-i", "gemm"]
-            said = _played([self._python, "-m", "scalesim.scale", *files], run_folder)
+            said = _played(self._python, files, run_folder)
             try:
                 report = (run_folder / "results" / _RUN / "COMPUTE_REPORT.csv").read_text(encoding="utf-8")
                 last_cycle = int(list(csv.reader(report.splitlines()))[1][1])
@@ -105,9 +107,8 @@ class ScalesimCycles:
     def _keep(self) -> None:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            beside = self._file.with_suffix(f".{os.getpid()}")
-            beside.write_text(json.dumps({**_read(self._file), **self._known}, indent=1), encoding="utf-8")
-            beside.replace(self._file)  # whole, whoever else reads it now
+            with in_place(self._file) as partial:
+                partial.write_text(json.dumps({**_read(self._file), **self._known}, indent=1), encoding="utf-8")
         except OSError as error:
             _LOG.warning("%s: what scalesim counted can't be kept: %s", self._file, error.strerror or error)
 
@@ -115,13 +116,13 @@ class ScalesimCycles:
 def _version(python: str) -> str:
     """The version of scalesim that an interpreter has; "" for none. Raises InputError if it can't be run."""
     with failing((OSError, subprocess.SubprocessError), f"key 'compute.python': {python} can't be run"):
-        return subprocess.run(
-            [python, "-c", _ASK], capture_output=True, text=True, check=False, timeout=_SECONDS
-        ).stdout.strip()
+        command = python_command(_ASK, python=python)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS).stdout.strip()
 
 
-def _played(command: list[str], folder: Path) -> str:
+def _played(python: str, files: list[str], folder: Path) -> str:
     """Run scalesim; the last line that it said."""
+    command = python_command(_PLAY, *files, python=python)
     with failing((OSError, subprocess.SubprocessError), f"{_NAME} can't be run"):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS)
     lines = (done.stderr + done.stdout).strip().splitlines() or ["it said nothing"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import re
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +21,7 @@ from astra_ns3.experiments.hooks import load_hook
 from astra_ns3.network.ns3.own_control import PythonControl, control_class
 from astra_ns3.playing.loops.loops import loop_of
 from astra_ns3.system.own_policies import find_policy
-from astra_ns3.user_code import UserPart, user_part
+from astra_ns3.user_code import UserPart, load_pure_part, user_part
 
 DATACLASS = """from __future__ import annotations
 from dataclasses import dataclass
@@ -215,3 +219,42 @@ def test_a_control_with_a_misspelt_method_or_with_none_is_refused(
         return
     with pytest.raises(InputError, match=re.escape(message)):
         control_class(file, "Mine")
+
+
+def of_the_same_second(file: Path, number: int) -> None:
+    file.write_text(f"number = {number}\n")
+    os.utime(file, (1, 1))
+
+
+def test_a_changed_file_counts_even_if_size_and_time_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    numbers = []
+    for number in (1, 2):
+        of_the_same_second(tmp_path / "helper_of_mine.py", number)
+        of_the_same_second(tmp_path / "mine.py", number)
+        with (tmp_path / "mine.py").open("a") as file:
+            file.write("import helper_of_mine\ndef on_built(context): return number, helper_of_mine.number\n")
+        os.utime(tmp_path / "mine.py", (1, 1))
+        numbers.append(load_hook(tmp_path / "mine.py")(None))
+        del sys.modules["helper_of_mine"]
+    assert numbers == [(1, 1), (2, 2)]
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_a_pure_part_is_loaded_anew_if_size_and_time_are_the_same(tmp_path: Path) -> None:
+    part, numbers = UserPart(str(tmp_path / "mine.py"), "number"), []
+    for number in (1, 2):
+        (tmp_path / "mine.py").write_text(f"def number(): return {number}\n")
+        os.utime(tmp_path / "mine.py", (1, 1))
+        numbers.append(load_pure_part(part, "topology")())
+        time.sleep(0.02)  # the clock of files has ticked
+    assert numbers == [1, 2]
+
+
+def test_a_compiled_file_that_lies_there_is_not_run(tmp_path: Path) -> None:
+    file = written(tmp_path, "def on_built(context): return 'planted'\n")
+    py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    file.write_text("def on_built(context): return 'mine'\n")
+    assert load_hook(file)(None) == "mine"

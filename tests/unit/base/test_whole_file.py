@@ -147,3 +147,16 @@ def test_what_show_draws_and_exports_replaces_nothing_unasked(
     assert status_of([*command, str(target)]) == 2
     assert target.read_text(encoding="utf-8") == "mine"
     assert status_of([*command, str(target), "--overwrite"]) == 0
+
+
+def test_nobody_can_tell_the_name_of_an_unfinished_file_and_the_whole_one_has_usual_rights(tmp_path: Path) -> None:
+    partials = []
+    for _ in range(2):
+        with whole_file(tmp_path / "file.svg") as partial:
+            partial.write_text("new", encoding="utf-8")
+            assert partial.parent.stat().st_mode & 0o077 == 0
+            partials.append(partial)
+    assert partials[0] != partials[1]
+    assert {partial.suffix for partial in partials} == {".svg"}
+    (tmp_path / "usual").touch()
+    assert (tmp_path / "file.svg").stat().st_mode == (tmp_path / "usual").stat().st_mode

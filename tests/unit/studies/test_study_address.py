@@ -134,6 +134,31 @@ def test_a_byte_of_a_file_that_is_imported_from_the_same_folder_changes_the_addr
         assert addresses(inputs, base) != before, name
 
 
+def test_modules_elsewhere_on_pythons_path_count_and_ours_do_not(
+    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    module = tmp_path / "lib" / "rates_of_mine.py"
+    module.write_text("RATE = 1\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path / "lib")
+    lines = "import json\nimport rates_of_mine\nfrom astra_ns3.topology.graph import Graph\n"
+    (inputs / "policy.py").write_text(lines, encoding="utf-8")
+    study = written(inputs, study_of({**FILES, **USES["policy.py"]}))
+    (point,) = expand(read_study(study)).points
+    assert set(point.sources) == {str((inputs / "policy.py").resolve()), str(module.resolve())}
+
+
+@pytest.mark.parametrize("line", ['#include "{}"', "#include <{}>", '#import "{}"'])
+def test_headers_elsewhere_count_by_their_whole_paths(line: str, inputs: Path, tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    header = tmp_path / "far" / "step.hpp"
+    header.touch()
+    (inputs / "control.hpp").write_text(f"{line.format(header)}\nclass Mine;\n", encoding="utf-8")
+    study = written(inputs, study_of({**FILES, **USES["control.hpp"]}))
+    (point,) = expand(read_study(study)).points
+    assert str(header.resolve()) in point.sources
+
+
 def test_an_imported_package_takes_in_what_it_imports_itself(inputs: Path) -> None:
     (inputs / "pkg").mkdir()
     (inputs / "pkg/__init__.py").write_text("from .one import a\n", encoding="utf-8")

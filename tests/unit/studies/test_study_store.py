@@ -79,6 +79,14 @@ def test_a_point_is_cleared_with_what_killed_attempts_have_left(tmp_path: Path) 
     assert [folder.name for folder in store.points.iterdir()] == [OTHER[:20]]
 
 
+def test_a_study_is_not_played_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine", encoding="utf-8")
+    (tmp_path / ".study.json").symlink_to(tmp_path / "precious")
+    with pytest.raises(InputError, match=r"\.study\.json: is a link, expected a study's own file; remove it"):
+        Store(tmp_path).study().__enter__()
+    assert (tmp_path / "precious").read_text(encoding="utf-8") == "mine"
+
+
 def test_one_study_at_a_time_plays_into_a_store_and_the_other_is_named(tmp_path: Path) -> None:
     store = Store(tmp_path)
     with store.study() as mark:

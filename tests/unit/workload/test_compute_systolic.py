@@ -146,6 +146,13 @@ def test_what_scalesim_counted_is_used_and_kept(tmp_path: Path) -> None:
     assert len(asked.read_text().splitlines()) == 3
 
 
+def test_scalesim_imports_nothing_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "csv.py").write_text("raise SystemExit('planted')\n")
+    monkeypatch.chdir(tmp_path)
+    array = keys(method="scalesim", python=interpreter_with(tmp_path, "2.0.9"), cache=str(tmp_path / "cache"))
+    assert clock_of(array).time_ps(product((2, 3, 4))) == (24 + 1) * 1000
+
+
 def test_a_damaged_cache_is_counted_anew(tmp_path: Path) -> None:
     array = keys(method="scalesim", python=interpreter_with(tmp_path, "2.0.9"), cache=str(tmp_path / "cache"))
     clock_of(array).time_ps(product((2, 3, 4)))

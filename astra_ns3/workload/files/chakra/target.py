@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from astra_ns3.errors import failing, wrong
 from astra_ns3.units import counted
+from astra_ns3.whole_file import whole_file
 from astra_ns3.workload.files.chakra.files import SUFFIXES, rank_files
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
 
@@ -40,7 +41,7 @@ class Together:
     """Files that take their names when all are written, so that a workload that fails leaves what was there before."""
 
     def __init__(self) -> None:
-        self._partial: list[tuple[Path, Path]] = []
+        self._files = ExitStack()
 
     def __enter__(self) -> Together:
         return self
@@ -48,26 +49,11 @@ class Together:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is None:
-                for partial, path in self._partial:
-                    with _named(path):
-                        partial.replace(path)
-        finally:
-            for partial, _ in self._partial:
-                partial.unlink(missing_ok=True)
+        self._files.__exit__(kind, error, trace)
 
     @contextmanager
     def open(self, path: str) -> Iterator[IO[bytes]]:
         """A file that will be at ``path``; raises InputError with its name if it can't be written."""
-        partial = Path(f"{path}.partial")
-        with _named(Path(path)):
-            self._partial.append((partial, Path(path)))
-            with partial.open("wb") as file:
-                yield file
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    with failing(OSError, "cannot be written", path):
-        yield
+        partial = self._files.enter_context(whole_file(path))
+        with failing(OSError, "cannot be written", path), partial.open("wb") as file:
+            yield file

@@ -1,0 +1,87 @@
+"""Files that lie in the working folder by chance, or by another user's doing, are not taken for the program's own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command import TIMEOUT_SECONDS
+
+from astra_ns3.network.door.installed import installed, ns3_root
+from astra_ns3.python_command import python_command
+
+LOAD = """
+import os, sys
+import astra_ns3
+from astra_ns3.network.door.library import load
+
+class Recorder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "cppyy":
+            print(os.getcwd())
+
+before = os.getcwd()
+sys.meta_path.insert(0, Recorder())
+load()
+assert os.getcwd() == before
+"""
+CONTROLS = """
+from pathlib import Path
+from astra_ns3.network.door.compiled_control import compiled_control_factory
+from astra_ns3.network.door.hooking import load_namespace
+from astra_ns3.network.door.python_control import control_functions
+load_namespace()
+control_functions()
+import cppyy
+cppyy.gbl.std.function["int(int)"](abs)
+compiled_control_factory(Path({control!r}), "AdditiveControl")
+"""
+
+
+def loads(program: str, folder: Path) -> str:
+    """What a fresh interpreter prints that plays ``program`` in ``folder``."""
+    done = subprocess.run(
+        python_command(f"exec({program!r})"),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    """A folder with a header of each name that we, ns-3 or cppyy have, which doesn't compile."""
+    (tmp_path / "ns3").mkdir()
+    (tmp_path / "CPyCppyy").mkdir()
+    for name in ("API.h", "DispatchPtr.h", "PyException.h"):
+        (tmp_path / "CPyCppyy" / name).write_text("#error planted\n")
+    for names, folder in ((installed("include"), tmp_path), (ns3_root() / "include/ns3", tmp_path / "ns3")):
+        for header in names.glob("*.h"):
+            (folder / header.name).write_text("#error planted\n")
+    return tmp_path
+
+
+def test_cppyy_is_loaded_away_from_the_working_folder(planted: Path) -> None:
+    assert loads(LOAD, planted) == "/\n"
+
+
+def test_no_header_is_taken_from_the_working_folder(planted: Path, repository: Path) -> None:
+    control = str(repository / "inputs/congestion-control/additive.hpp")
+    loads(CONTROLS.format(control=control), planted)
+
+
+@pytest.mark.parametrize("python", [None, sys.executable])
+def test_a_process_of_python_imports_nothing_from_the_working_folder(
+    python: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path / "a path of users"])
+    (tmp_path / "csv.py").write_text("raise SystemExit('planted')\n")
+    command = python_command("import csv; print(sys.argv[1:])", "a", python=python)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
+    assert done.stdout == "['a']\n", done.stderr
