@@ -59,7 +59,8 @@ def summary(found: Sequence[Row]) -> str:
     whole = sum(not row.said for row in found)
     refused = sum(row.what == REFUSED for row in found)
     warned = len(found) - whole - refused
-    return f"{len(found)} files: {whole} are read completely, {warned} others with a warning; {refused} are refused.\n"
+    read = whole + warned
+    return f"{len(found)} files: the program reads {read}, {warned} of them with a warning, and refuses {refused}.\n"
 
 
 def rows() -> Iterator[Row]:

@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from astra_ns3.cli.completion import Complete, files, folders, keys_of_files, listed, words
 from astra_ns3.cli.output import LOG_LEVELS
 from astra_ns3.config.core.plain import Json
-from astra_ns3.config.scenario.file import JobConfig
 from astra_ns3.errors import InputError, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.option import GROUPS as HEADINGS
@@ -153,6 +152,8 @@ def _completed(flag: Flag) -> Complete | None:
 
 def check_beside_scenario(context: click.Context, own: Iterable[Option], request: type[RunRequest]) -> None:
     """Raise InputError for an option that each job of a scenario says of itself; ``own``: those of the scenario."""
+    from astra_ns3.config.scenario.file import JobConfig
+
     shared = {option.name for option in own}
     for option in (option for option in options_of(request) if option.name not in shared):
         for flag in option.flags:

@@ -44,6 +44,8 @@ class FloorDocument(TypedDict):
     share: float | None
     """The finish over the floor, at best 1; summaries print the inverse as `speed`, 80% for 1.25. Below 1 the result is
     one that no network with these lines reaches."""
+    lines_change: bool
+    """Whether lines change during the run. If so, each counts with the highest rate that it ever has."""
 
 
 class SpentDocument(TypedDict, total=False):

@@ -23,7 +23,8 @@ _DIGITS = 6
 class Floor:
     """The least time that lines need, and which; ``bytes`` must cross lines of ``bytes_per_ns`` together.
 
-    ``chain``: what takes its time on any network; if that is more, it is the floor.
+    ``chain``: what takes its time on any network; if that is more, it is the floor. ``changes``: lines change during
+    the run; the highest rate that each ever has counts then, so the floor is low.
     """
 
     lines_ps: int
@@ -31,6 +32,7 @@ class Floor:
     bytes: int
     bytes_per_ns: float
     chain: Chain = Chain()
+    changes: bool = False
 
     @property
     def time_ps(self) -> int:
@@ -58,6 +60,7 @@ class Floor:
             "bytes": self.bytes,
             "bytes_per_ns": self.bytes_per_ns,
             "share": share,
+            "lines_change": self.changes,
         }
 
 
@@ -84,7 +87,9 @@ def floor_of(plan: AnyPlan, carried: CarriedBytes, chain: Chain) -> Floor | None
 
     The floor holds for every transport: bytes are payload alone, and a line has the highest rate that it ever has.
     """
-    best = Floor(0, "", 0, 0.0, chain)
+    packets = plan.of_packets
+    changes = packets is not None and bool(packets.changes)
+    best = Floor(0, "", 0, 0.0, chain, changes)
     for cuts in cuts_of(plan, carried):
         open_cuts = (cuts.bytes > 0) & (cuts.bytes_per_ns > 0)
         if not open_cuts.any():
@@ -93,5 +98,6 @@ def floor_of(plan: AnyPlan, carried: CarriedBytes, chain: Chain) -> Floor | None
         most = int(times_ns.argmax())
         time_ps = math.floor(times_ns[most] * PS_PER_NS)
         if time_ps > best.lines_ps:
-            best = Floor(time_ps, cuts.where(most), int(cuts.bytes[most]), float(cuts.bytes_per_ns[most]), chain)
+            rate = float(cuts.bytes_per_ns[most])
+            best = Floor(time_ps, cuts.where(most), int(cuts.bytes[most]), rate, chain, changes)
     return best if best.time_ps else None

@@ -41,8 +41,8 @@ _LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_f
 class WhatIf:
     """A change and how much sooner the end would come; ``bounded``: it would be more, but the floor allows no more.
 
-    ``bound``: which kind of floor it is then, ``lines`` or the longest ``chain`` of computations. ``caveats``: what may
-    change besides and isn't counted.
+    ``bound``: which kind of floor it is then, ``lines``, ``changing lines`` or the longest ``chain``. ``caveats``: what
+    may change besides and isn't counted.
     """
 
     change: str
@@ -61,7 +61,8 @@ class Lines:
     the lines. ``own_part``: a transport has a part of its own in a message's time. ``losses``: what ends them; packets
     that come out of order are taken for lost, too. ``shared``: messages on one line slow each other down, so a line's
     bytes take their time; False, too, where parts of messages aren't known, which may hide it. ``controlled``: a
-    congestion control may slow a message; else only a slower line ahead or a kernel paces it.
+    congestion control may slow a message; else only a slower line ahead or a kernel paces it. ``changing``: lines
+    change during the run.
     """
 
     least_ps: int
@@ -71,6 +72,7 @@ class Lines:
     chain_ps: int = 0
     shared: bool = True
     controlled: bool = True
+    changing: bool = False
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
@@ -90,7 +92,8 @@ class Lines:
         shared = parts_known and abilities_of(metadata.get("backend")).shared_lines
         controls = {in_force[kind].get("congestion_control") for kind in used}
         own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
-        return cls(least_ps, grow, own_part, losses, chain_ps, shared, controlled=controls != {"none"})
+        changing = floor is not None and floor.get("lines_change", False)
+        return cls(least_ps, grow, own_part, losses, chain_ps, shared, controls != {"none"}, changing)
 
 
 def has_own_part(metadata: RunDocument) -> bool:
@@ -134,7 +137,8 @@ def what_ifs(
         chain_ps = lines.chain_ps // 2 if words == FASTER_NPUS else lines.chain_ps
         most_ps = max(0, time_ps - max(lines_ps, chain_ps))
         if ps > most_ps:
-            bounded.append(WhatIf(words, most_ps, bounded=True, bound="chain" if chain_ps > lines_ps else "lines"))
+            bound = "chain" if chain_ps > lines_ps else "changing lines" if lines.changing else "lines"
+            bounded.append(WhatIf(words, most_ps, bounded=True, bound=bound))
         else:
             bounded.append(WhatIf(words, ps))
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))

@@ -282,7 +282,11 @@ def test_a_line_counts_at_the_highest_rate_that_it_ever_has() -> None:
     slower = Change(10, LinkTarget(0), State(rate_bps=10**9))
     faster = Change(20, LinkTarget(0), State(rate_bps=400 * 10**9))
     assert found(packets(star(), [slower]), (0, 1, 1250))[0] == 100_000
-    assert found(packets(star(), [slower, faster]), (0, 1, 5000), (2, 3, 1250)) == (400_000, "the lines into NPU 1")
+    changing = packets(star(), [slower, faster])
+    assert found(changing, (0, 1, 5000), (2, 3, 1250)) == (400_000, "the lines into NPU 1")
+    floor = floor_of(changing, carried((0, 1, 5000)), NO_CHAIN)
+    assert floor is not None
+    assert floor.document(500_000)["lines_change"]
 
 
 def grid(*dimensions: tuple[int, float]) -> AnyPlan:
@@ -434,7 +438,7 @@ def test_the_longer_one_of_lines_and_chain_is_the_floor() -> None:
     assert lines is not None
     assert chain is not None
     assert alone is not None
-    told = {"bytes": 2500, "bytes_per_ns": 12.5, "lines_ps": 200_000}
+    told = {"bytes": 2500, "bytes_per_ns": 12.5, "lines_ps": 200_000, "lines_change": False}
     of_lines = {"kind": "lines", "where": "the lines out of NPU 0", "time_ps": 200_000, "share": 2.5}
     assert lines.document(500_000) == told | of_lines | {"chain_ps": 200_000}
     of_chain = {

@@ -139,6 +139,12 @@ def test_frames_that_a_link_or_a_switch_lost_are_losses_beside_packets_out_of_or
     assert Lines.of(metadata, whole=False).losses == LOSSES_AND_IN_ORDER
 
 
+def test_a_bound_of_lines_that_change_is_told_as_one() -> None:
+    lines = Lines(80, own_part=True, changing=True)
+    (found,) = what_ifs({}, {"switch_queue_ps": 90}, 0, lines, 100)
+    assert (found.time_ps, found.bounded, found.bound) == (20, True, "changing lines")
+
+
 def test_a_longer_chain_of_computations_is_no_time_that_lines_need() -> None:
     metadata = run(**small_run()).metadata
     floor: Any = {"time_ps": 90, "kind": "chain", "lines_ps": 70}
