@@ -72,7 +72,7 @@ def collectives(run: Records) -> Quantities:
     for group, ended in of_groups.items():
         sent = sum(rate * duration_ps for rate, duration_ps in ended)
         rate = round(sent / sum(duration_ps for _, duration_ps in ended), 6)
-        found[f"{group}, bus bytes over durations"] = ("gbytes_per_s", rate)
+        found[f"{group}, bus bytes over durations (first group to last)"] = ("gbytes_per_s", rate)
     return found
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.report.explanation.explanation import (
     ChannelTime,
     Communication,
@@ -166,6 +167,9 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
         found.append(f"single {what}: run with --record flows")
     if remedy:
         found.append(f"what {what} waited for, and where: run with {remedy}")
+    abilities = abilities_of(run.metadata.get("backend"))
+    if messages is not None and has_accounts(messages) and abilities.shared_lines and not abilities.packets:
+        found.append("waits at each port: a flow's wait counts at the port that slowed it longest")
     if whole and is_analytical(run):
         found.append(f"ports with losses, pauses, marks or long queues: run with {PACKETS_NEEDED}")
     return tuple(found)

@@ -349,8 +349,8 @@ def test_groups_have_the_bandwidth_of_their_collectives_together_and_messages_ha
     assert collectives(SimpleNamespace(rows=lambda _: rows)) == {
         "ALLREDUCE, durations together": ("ps", 11_000_000),
         "ALLREDUCE, ended": ("", 3),
-        "ALLREDUCE, tensor, bus bytes over durations": ("gbytes_per_s", 16.0),
-        "ALLREDUCE, data, bus bytes over durations": ("gbytes_per_s", 3.0),
+        "ALLREDUCE, tensor, bus bytes over durations (first group to last)": ("gbytes_per_s", 16.0),
+        "ALLREDUCE, data, bus bytes over durations (first group to last)": ("gbytes_per_s", 3.0),
         "POINTTOPOINT, durations together": ("ps", 3_200_000_000),
         "POINTTOPOINT, ended": ("", 1),
     }
