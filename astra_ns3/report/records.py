@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 END_TO_END, NPUS, COLLECTIVES, SWITCH = "EndToEnd.csv", "npus.csv", "collectives.csv", "switch.csv"
 OF_MODELS = ("weight gradient and update", "gradients and weights")
+ENDED_BY = {
+    "others": "by others",
+    "time": "by its end",
+    "transport": "by its transport, which gave up",
+    "device": "by a device that died",
+}
 _ROWS_IN_A_BATCH = 65_536
 
 Array = npt.NDArray[Any]  # a column of numbers or of texts
@@ -60,6 +66,20 @@ def last_try(metadata: RunDocument) -> str:
 def end_of(metadata: RunDocument) -> int:
     """Return when a run was done, as its tables count."""
     return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("lost_ps", 0)
+
+
+def stop_of(metadata: RunDocument) -> str | None:
+    """Return why a run was stopped before its end, and a job before that of its programs; None: it was not.
+
+    Other traffic has no end but that of the jobs, or of its own flows.
+    """
+    job = metadata.get("job") or {}
+    by = None if job.get("traffic") else ENDED_BY.get(job.get("ended_by") or "")
+    if metadata["stopped"] is not None:
+        return metadata["stopped"]["message"]
+    if by is not None:
+        return f"the job was ended {by}"
+    return None if metadata["complete"] else "not all NPUs were done"
 
 
 def changes_of(run: Records) -> list[EventDocument]:

@@ -19,6 +19,7 @@ from astra_ns3.network.run_document import (
 from astra_ns3.report.alignment import aligned, clock, given_text, ranges, table
 from astra_ns3.report.exposed_text import scale_rows
 from astra_ns3.report.floor_text import allowed_rows
+from astra_ns3.report.records import ENDED_BY
 from astra_ns3.report.validation import bound_word, estimate_rows
 from astra_ns3.units import counted, exact_time, format_bytes, format_rate, format_time
 
@@ -286,14 +287,6 @@ def _flows_line(job: TenantDocument) -> tuple[str, ...]:
     return (job["name"], str(len(job["npus"])), f"{job['started']:,}", f"{job['delivered']:,}", *slower)
 
 
-_ENDED_BY = {
-    "others": "by others",
-    "time": "by its end",
-    "transport": "by its transport, which gave up",
-    "device": "by a device that died",
-}
-
-
 def _line(job: TenantDocument) -> tuple[str, ...]:
     start_ps = job["start_ps"]
     npu = (job.get("compute_ps"), job.get("exposed_ps"))
@@ -307,7 +300,7 @@ def _line(job: TenantDocument) -> tuple[str, ...]:
 
 def _ended(job: TenantDocument) -> str:
     """Return which try a job's last one was, how many passes a job has done that was stopped, and by what."""
-    by = _ENDED_BY.get(job["ended_by"] or "")
+    by = ENDED_BY.get(job["ended_by"] or "")
     done = "" if job["passes_done"] is None else f" after {counted(job['passes_done'], 'pass', 'passes')}"
     words = [] if by is None else [f"ended {by}{done}"]
     if job.get("restarts"):

@@ -20,6 +20,7 @@ from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.memory import Available
 from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.scenario_text import scenario_run_text
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.generators.flow_sizes import flow_sizes
@@ -180,6 +181,7 @@ def test_traffic_goes_on_until_the_jobs_have_ended(files: Files, backend: str, t
     flows = traffic.metadata["flows"]
     assert 0 < flows["delivered"] <= flows["started"] == flows["flows"]
     assert result.metadata["finish_ps"] == training.metadata["finish_ps"]
+    assert explain(traffic).subject == "run t"
     assert traffic.completions["end_ps"].max() <= training.metadata["finish_ps"]
     # As many as the load makes in that time: a Poisson number within five deviations.
     expected = NPUS * 0.3 * RATE_BPS / 8 / 5_000 * training.metadata["finish_ps"] / 1e12

@@ -37,7 +37,7 @@ from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, Wha
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, table_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, stop_of, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
 from astra_ns3.units import format_time
@@ -159,10 +159,10 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
 
     ``whole``: the whole run is explained, which alone has counters of ports.
     """
-    stopped, what = run.metadata["stopped"], "flows" if is_of_flows(run) else "messages"
+    stopped, what = stop_of(run.metadata), "flows" if is_of_flows(run) else "messages"
     found = [untold] if untold else []
     if stopped is not None:
-        found.append(f"the rest of the run, which was stopped: {stopped['message']}")
+        found.append(f"the rest of the run, which was stopped: {stopped}")
     if messages is None:
         found.append(f"single {what}: run with --record flows")
     if remedy:
@@ -181,7 +181,7 @@ def _subject(run: Records, iteration: int | None, collective: int | None) -> str
         return f"collective {collective}"
     if iteration is not None:
         return f"iteration {iteration}"
-    stopped = "" if run.metadata["stopped"] is None else ", which was stopped before its end"
+    stopped = "" if stop_of(run.metadata) is None else ", which was stopped before its end"
     return f"run {run.metadata['run_name']}{last_try(run.metadata)}{stopped}"
 
 

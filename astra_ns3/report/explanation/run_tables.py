@@ -12,7 +12,7 @@ from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
 from astra_ns3.network.recorded import JOB
 from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.explanation.channels import Channels, Handled
-from astra_ns3.report.records import COLLECTIVES, Batch, end_of, table_of
+from astra_ns3.report.records import COLLECTIVES, Batch, end_of, stop_of, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import PS_PER_NS
 
@@ -87,7 +87,7 @@ class Tables:
         self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
         self.rules = preset(metadata["compat"])
         self._read_system(metadata["system"])
-        self.stopped_ps = None if metadata["complete"] else end_of(metadata)
+        self.stopped_ps = None if stop_of(metadata) is None else end_of(metadata)
         self.resumed = (metadata.get("job") or {}).get("resumed_passes", 0)
         self._read_operations(operations.whole(_OPERATION_COLUMNS))
         self.messages = messages_of(run)

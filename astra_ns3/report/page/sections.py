@@ -19,7 +19,7 @@ from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, table_of
+from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, stop_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Records, is_of_flows
@@ -63,7 +63,8 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     )
     start_ps = (metadata.get("job") or {}).get("start_ps")
     since = f"from the job's start at {exact_time(start_ps)}" if start_ps else ""
-    more = "; ".join(filter(None, ("" if metadata["complete"] else "incomplete", since, tried)))
+    state = (stop_of(metadata) or "") if metadata["complete"] else "incomplete"
+    more = "; ".join(filter(None, (state, since, tried)))
     found = [("finish", format_time(metadata["finish_ps"]), more)]
     found += [(name, "", words) for name, words in scale_rows(metadata)]
     if is_of_flows(run):
