@@ -281,11 +281,11 @@ def _measure_pairs(
     groups=_LOGS,
 )
 @click.argument("log", metavar="LOG", shell_complete=files(".log", ".txt", ".csv", ".out"))
-@_with(_servers(), _GPUS, _NETWORK, _version("the log's, else 2.30"), _SET, _FIT, _BACKEND, _SEED)
+@_with(_servers(of_file=True), _GPUS, _NETWORK, _version("the log's, else 2.30"), _SET, _FIT, _BACKEND, _SEED)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows and what they amount to as JSON.")
 def compare_command(
     log: str,
-    servers: str,
+    servers: str | None,
     gpus: int | None,
     nccl_version: str | None,
     seed: int,
@@ -371,7 +371,7 @@ def _warn(warnings: Iterable[str]) -> None:
 
 
 def _measured(
-    path: str, servers: str, gpus: int | None, nccl_version: str | None, machine: _Others
+    path: str, servers: str | None, gpus: int | None, nccl_version: str | None, machine: _Others
 ) -> tuple[Log, Machine]:
     """Return a log, and the machine that it was measured on."""
     from astra_ns3.experiments.nccl.comparison import check_operation, gpus_of
@@ -380,9 +380,13 @@ def _measured(
 
     log = read_log(path)
     check_operation(log)
-    count, _ = parse_servers(servers)
     version = nccl_version or (None if log.version is None else str(log.version))
-    return log, machine_of(servers, gpus_of(log, count, gpus), nccl_version=version, **machine)
+    if servers is not None:
+        gpus = gpus_of(log, parse_servers(servers)[0], gpus)
+    found = machine_of(servers, gpus, nccl_version=version, **machine)
+    npus = found.network.npus
+    refuse(log.ranks not in (None, npus), f"the log has {log.ranks} ranks, expected the {npus} NPUs of -n", path)
+    return log, found
 
 
 for _name in _OPERATIONS:

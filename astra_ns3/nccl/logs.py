@@ -55,7 +55,7 @@ _TAG = re.compile(r"^\s*(\[[0-9]+,[0-9]+\]<std(out|err)>:|[0-9]+:(?=\s))")
 # How the first line of a CSV file, or of our table, says how many ranks there are, the surest first. Two numbers are
 # multiplied.
 _RANKS = (
-    *(r"([0-9]+) nodes? x ([0-9]+)", r"([0-9]+) x \S+ \(([0-9]+) GPUs each"),
+    *(r"([0-9]+) nodes? x ([0-9]+)", r"([0-9]+) x .+ \(([0-9]+) GPUs? each"),
     *(r"([0-9]+) GPUs?\b", r"[0-9]+ nodes?, ([0-9]+)", r"\(([0-9]+) [A-Z]"),
 )
 _VERSION = re.compile(r"\bNCCL (?:version )?([0-9][0-9._]*)|nccl-library=([0-9]+)")

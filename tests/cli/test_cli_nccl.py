@@ -316,6 +316,14 @@ def test_without_servers_those_of_the_network_file_are_measured(tmp_path: Path) 
     size = ("-b", "1M", "-e", "1M")
     finished = command("nccl", "all_reduce", "-n", str(file), *size)
     assert f"on 2 x server of {file} (4 GPUs each)" in finished.out
+    log = tmp_path / "all_reduce.log"
+    log.write_text(finished.out, encoding="utf-8")
+    for words in ((), ("--servers", "2xhgx-h100", "--gpus", "4")):
+        compared = command("nccl", "compare", str(log), "-n", str(file), *words, "--json")
+        assert [row["ratio"] for row in compared.json["rows"]] == pytest.approx([1], abs=0.01)
+    log.write_text(finished.out.replace("(4 GPUs each)", "(1 GPU each)"), encoding="utf-8")
+    refused = command("nccl", "compare", str(log), "-n", str(file))
+    assert f"{log}: the log has 2 ranks, expected the 8 NPUs of -n" in refused.err
     for words, said in (((), "--servers is missing"), (("-n", str(file), "--gpus", "2"), "--gpus needs --servers")):
         finished = command("nccl", "all_reduce", *words, *size)
         assert finished.status == 2

@@ -362,6 +362,18 @@ def test_what_a_line_carries_is_told_at_the_end_of_the_interval_in_which_it_does
     assert rows.wire_bytes.tolist()[:-1] == pytest.approx([full] * (len(rows) - 1), abs=1)
 
 
+@pytest.mark.parametrize("control", ["none", "dcqcn"])
+def test_each_line_has_one_row_an_interval_in_order_though_rates_change_within_it(tmp_path: Path, control: str) -> None:
+    observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
+    network = roce_star(5, congestion_control=control, observe=observe)
+    flows = [Flow(1, 0, MIB), Flow(2, 0, MIB // 8), Flow(3, 4, MIB), Flow(2, 4, MIB // 16)]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow").table("utilisation")
+    places = list(zip(rows.time_ps, rows.port, strict=True))
+    assert places == sorted(set(places))
+    assert rows.wire_bytes.max() <= LINE_BYTES_PER_NS * 10_000 + 1
+    assert rows[rows.port == "host1"].wire_bytes.sum() == pytest.approx(MIB + -(-MIB // 1000) * 82, abs=2)
+
+
 def test_headroom_that_a_control_leaves_is_not_carried(tmp_path: Path) -> None:
     observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
     network = roce_star(3, congestion_control="hpcc", observe=observe)

@@ -39,4 +39,5 @@ class FigureConfig(ConfigModel):
     relative_to: dict[str, Any] | None = None  # labels of the study's own columns
     """Each number over that of the row with these coordinates and else the same ones."""
     log: OnOff = False
-    """Whether the scale is logarithmic. Bars get one only where the largest is ten times the least or more."""
+    """Whether the scale of `y` is logarithmic. Bars get one only where the largest is ten times the least or more. The
+    scale of `x` is logarithmic, and says so, below lines whose last number is 20 times the first or more."""

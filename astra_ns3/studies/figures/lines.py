@@ -24,7 +24,7 @@ from astra_ns3.studies.figures.panels import (
 )
 from astra_ns3.units import parse_any
 
-# An x-axis whose last number is so many times its first is logarithmic.
+# An x-axis whose last number is so many times its first is logarithmic, as its name then says.
 _WIDE = 20
 # How much of the width of a panel that is alone a letter takes.
 _LETTER = 0.015
@@ -45,7 +45,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
         if numbers is not None:
             log = numbers[0] > 0 and numbers[-1] >= _WIDE * numbers[0]
             names = _apart([label_text(place) for place in panel.places], numbers, len(made.panels), log=log)
-            x = Axis(panel.x, names=names, at=numbers, log=log)
+            x = Axis(f"{panel.x}, logarithmic" if log else panel.x, names=names, at=numbers, log=log)
         x = replace(x, grid=True)
         return x, unit.axis(log=figure.log), [*drawn, *rule_of(figure)]
 

@@ -186,7 +186,8 @@ UtilisationRecord::Probe::Sent(Time time, uint32_t wireBytes)
     {
         Report(std::numeric_limits<int64_t>::max());
         m_interval = interval;
-        m_record.Write(m_record.m_delay.GetToldPs());
+        // Flows are told of as late as their rates change, but in order of the intervals.
+        m_record.Write(std::min(m_record.m_delay.GetToldPs(), time.GetTimeStep()));
     }
     m_bytes += wireBytes;
 }

@@ -45,7 +45,7 @@ FlowMeter::Tell(Link& link, int64_t nowPs) const
 }
 
 void
-FlowMeter::Flush(int64_t nowPs)
+FlowMeter::TellAll(int64_t nowPs)
 {
     for (Link& link : m_links)
     {
@@ -53,6 +53,19 @@ FlowMeter::Flush(int64_t nowPs)
         {
             Tell(link, nowPs);
         }
+    }
+}
+
+void
+FlowMeter::Pass(int64_t nowPs)
+{
+    while (nowPs - m_passedPs >= m_intervalPs)
+    {
+        const bool carries = std::any_of(m_links.begin(), m_links.end(), [](const Link& link) {
+            return link.load > NOTHING;
+        });
+        m_passedPs = carries ? m_passedPs + m_intervalPs : nowPs / m_intervalPs * m_intervalPs;
+        TellAll(m_passedPs);
     }
 }
 

@@ -10,7 +10,7 @@ namespace ns3
 {
 
 /// Tells the ports of some links what crosses them: bytes of each interval, at its beginning or
-/// where it goes on within one.
+/// where it goes on within one. All links are told of an interval before any is told of the next.
 class FlowMeter
 {
   public:
@@ -32,13 +32,21 @@ class FlowMeter
     {
         if (m_links[link].port)
         {
+            Pass(nowPs);
             Tell(m_links[link], nowPs);
             m_links[link].load += more;
         }
     }
 
     /// \param nowPs the time until which all is told
-    void Flush(int64_t nowPs);
+    void Flush(int64_t nowPs)
+    {
+        if (m_used)
+        {
+            Pass(nowPs);
+            TellAll(nowPs);
+        }
+    }
 
   private:
     /// What a link carries.
@@ -52,8 +60,13 @@ class FlowMeter
 
     /// Tell what a link has carried.
     void Tell(Link& link, int64_t nowPs) const;
+    /// Tell what each link has carried.
+    void TellAll(int64_t nowPs);
+    /// Tell of the intervals that have ended by `nowPs`, one after the other.
+    void Pass(int64_t nowPs);
 
     int64_t m_intervalPs;      //!< the interval
+    int64_t m_passedPs{0};     //!< end of the last interval of which all links were told
     bool m_used{false};        //!< a link has a port
     std::vector<Link> m_links; //!< by number
 };

@@ -235,6 +235,15 @@ def test_a_line_is_not_drawn_across_a_missing_point() -> None:
 
 
 @pytest.mark.parametrize(
+    ("labels", "scale", "name"),
+    [((1, 2, 4), "linear", "at"), (("1ms", "5ms", "40ms"), "log", "at, logarithmic"), ((0, 5, 40), "linear", "at")],
+)
+def test_numbers_below_lines_say_where_their_scale_is_logarithmic(labels: Any, scale: str, name: str) -> None:
+    axes: Any = drawn(view(AxisView("at", "scenario.events.0.at", labels)), config(kind="lines", x="at")).axes[0]
+    assert (axes.get_xscale(), axes.get_xlabel()) == (scale, name)
+
+
+@pytest.mark.parametrize(
     "words",
     [
         {"kind": "table", "relative_to": {"system": "flat"}},
