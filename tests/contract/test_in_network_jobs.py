@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +49,17 @@ def played(folder: Path, *jobs: dict[str, Any], network: dict[str, Any] = NETWOR
     )
 
 
-def recorded(network: Path, folder: Path, **more: Any) -> astra_ns3.Result:
-    """Return a run of the all-reduce alone, with what explanations read."""
+def recorded(
+    network: Path, folder: Path, record: Sequence[str] = ("accounts", "timeline"), **more: Any
+) -> astra_ns3.Result:
+    """Return a run of the all-reduce alone, by default with what explanations read."""
     return astra_ns3.run(
         workload=ALL_REDUCE,
         system=SHARP,
         network=network,
         output=folder / "run",
         comm_scale=1 / 32,
-        record=["accounts", "timeline"],
+        record=record,
         isolated=False,
         **more,
     )
@@ -166,15 +169,7 @@ def test_a_collective_that_switches_cannot_reduce_is_refused(algorithm: str, tmp
 def test_a_timeline_names_reducers(tmp_path: Path) -> None:
     file = tmp_path / "network.json"
     file.write_text(json.dumps(NETWORK), encoding="utf-8")
-    result = astra_ns3.run(
-        workload=ALL_REDUCE,
-        system=SHARP,
-        network=file,
-        output=tmp_path / "run",
-        comm_scale=1 / 32,
-        record=["flows", "timeline"],
-        isolated=False,
-    )
+    result = recorded(file, tmp_path, record=["flows", "timeline"])
     write_timeline(result, tmp_path / "trace.pftrace", 1000)
     trace = (tmp_path / "trace.pftrace").read_bytes()
     assert b"to reducer 16" in trace
