@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import click
 
 from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.whole_file import check_free
+from astra_ns3.whole_file import check_free, whole_file
 
 ENDINGS = (".yaml", ".yml", ".json", ".txt")
 
@@ -38,7 +40,7 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     from astra_ns3.report.network.figure import draw_network
     from astra_ns3.report.network.text import network_text
     from astra_ns3.topology.checks import check_topology
-    from astra_ns3.topology.files.writing import export
+    from astra_ns3.topology.files.writing import export_text
 
     show_logs("warning")
     written = [path for path in (output, target) if path]
@@ -52,10 +54,11 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     warnings = check_topology(plan.graph, *sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     document = {**network_summary(network), "warnings": warnings}
     log_warnings(*warnings)
-    if output:
-        draw_network(network.plan.graph, output, f"{document['kind']}, {document['npus']} NPUs")
-        document["written"] = output
-    if target:
-        export(network.plan.graph, network.plan.config.topology, target)
-        document["exported"] = target
+    with ExitStack() as files:  # if one of them can't be written, neither is
+        if target:
+            text = export_text(plan.graph, plan.config.topology, target)
+            files.enter_context(whole_file(target)).write_text(text, encoding="utf-8")
+        if output:
+            draw_network(plan.graph, output, f"{document['kind']}, {document['npus']} NPUs")
+    document |= {name: path for name, path in (("written", output), ("exported", target)) if path}
     print_result(document, network_text(document), *(f"written to {path}" for path in written), as_json=as_json)

@@ -21,7 +21,6 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.reducers import without_reducers
 from astra_ns3.topology.storage import without_storage
 from astra_ns3.units import exact_time
-from astra_ns3.whole_file import whole_file
 
 _TYPES: Mapping[type, str] = {int: "long", float: "double", str: "string"}
 _VERSION_2_NAMES = {"ring": "Ring", "fully-connected": "FullyConnected", "switch": "Switch"}
@@ -84,13 +83,11 @@ WRITERS: Mapping[str, Writer] = {".graphml": graphml, ".json": node_link, ".txt"
 """By the ending of the file to write."""
 
 
-def export(graph: Graph, config: TopologyConfig, path: str | os.PathLike[str]) -> None:
-    """Write a graph; the format is that of the file's ending. Raises InputError if that can't be done."""
-    target = Path(path)
-    refuse(target.suffix not in WRITERS, f"a network to export ends in {', '.join(WRITERS)}", path)
-    text = WRITERS[target.suffix](without_storage(without_reducers(graph)), config)
-    with whole_file(target) as partial:
-        partial.write_text(text, encoding="utf-8")
+def export_text(graph: Graph, config: TopologyConfig, path: str | os.PathLike[str]) -> str:
+    """Return a graph in the format of the file's ending; raises InputError if that can't be done."""
+    suffix = Path(path).suffix
+    refuse(suffix not in WRITERS, f"a network to export ends in {', '.join(WRITERS)}", path)
+    return WRITERS[suffix](without_storage(without_reducers(graph)), config)
 
 
 def _one_npu_a_host(graph: Graph) -> None:

@@ -217,6 +217,14 @@ def test_what_can_not_be_shown_is_an_input_error(words: list[str], message: str)
         raise error
 
 
+@pytest.mark.parametrize(
+    ("picture", "exported"), [("one.svg", "one.csv"), ("one.svg", "none/one.txt"), ("one.gif", "one.txt")]
+)
+def test_if_a_picture_or_an_export_fails_neither_is_written(picture: str, exported: str) -> None:
+    assert isinstance(_show(LEAF_SPINE, "-o", picture, "--export", exported).exception, InputError)
+    assert list(Path().iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["one.graphml", "one.json", "one.txt"])
 def test_a_graph_alone_is_refused_with_what_reads_it(name: str) -> None:
     assert _show(LEAF_SPINE, "--export", name).exit_code == 0

@@ -13,7 +13,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.topology.file import read_graph_file
 from astra_ns3.errors import InputError
 from astra_ns3.topology.builders import build_graph
-from astra_ns3.topology.files.writing import export
+from astra_ns3.topology.files.writing import export_text
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import measure
 from astra_ns3.topology.paths import base_round_trip_ps, count_paths, path
@@ -60,7 +60,7 @@ def written(topology: dict[str, Any], target: Path) -> Graph:
     """The graph of ``topology``, which is exported besides."""
     config = network(topology).topology
     graph = build_graph(config)
-    export(graph, config, target)
+    target.write_text(export_text(graph, config, target), encoding="utf-8")
     return graph
 
 
@@ -346,8 +346,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         from_file(tmp_path / "none.graphml")
     with pytest.raises(InputError, match=r"net\.gexf: a network to export ends in \.graphml, \.json, \.txt, \.yaml"):
         written(FULL_MESH, tmp_path / "net.gexf")
-    with pytest.raises(InputError, match="cannot be written: No such file"):
-        written(FULL_MESH, tmp_path / "none" / "net.json")
 
 
 def test_several_npus_on_a_host_have_no_place_in_other_formats(tmp_path: Path) -> None:
@@ -451,12 +449,8 @@ def test_analytical_export_has_the_dimensions_at_their_best(
     assert again.dimensions == expected.dimensions
     if topology["kind"] in ("single-switch", "fat-tree", "hierarchical"):
         assert again.bandwidths == pytest.approx(expected.bandwidths, rel=1e-12)
-    export(
-        again,
-        network({"kind": "file", "path": str(tmp_path / "net.yaml"), "switch": SWITCH}).topology,
-        tmp_path / "b.yaml",
-    )
-    assert (tmp_path / "b.yaml").read_text().splitlines()[:2] == lines[:2]
+    config = network({"kind": "file", "path": str(tmp_path / "net.yaml"), "switch": SWITCH}).topology
+    assert export_text(again, config, "b.yaml").splitlines()[:2] == lines[:2]
 
 
 def test_a_mesh_has_no_analytical_counterpart(tmp_path: Path) -> None:
