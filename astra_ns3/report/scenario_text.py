@@ -246,8 +246,9 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     state = "" if metadata["complete"] else "  (incomplete)"
     counts = [(name, f"{statistics[name]:,}") for name in _COUNTS if name in statistics]
     lost = [(name.replace("_", " "), f"{statistics[name]:,}") for name in _LOSSES if statistics.get(name)]
-    begins_ps = {each["event"]: each["start_ps"] for each in metadata["events"]}
-    begun = sum(time_ps <= metadata["finish_ps"] for time_ps in begins_ps.values())
+    events = {each["event"]: event_spans(each, None, each.get("times", 1)) for each in metadata["events"]}
+    begins_ps = [start_ps for spans in events.values() for start_ps, _ in spans]
+    begun = sum(time_ps <= metadata["finish_ps"] for time_ps in begins_ps)
     all_events = counted(len(begins_ps), "event")
     changes = all_events if begun == len(begins_ps) else f"{begun:,} of {all_events} before the end"
     timing = metadata["timing"]
