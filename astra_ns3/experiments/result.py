@@ -215,6 +215,11 @@ class Result:
         return (self._network or self)._metadata.get("scenario_keys")
 
     @property
+    def scenario_seed(self) -> int | None:
+        """The seed of the run of a scenario's job, of all jobs together; None: it is no such job."""
+        return None if self._network is None else self._network._metadata.get("seed")
+
+    @property
     def folder(self) -> Path | None:
         """Where the run was saved; None if it was not."""
         return self._folder

@@ -68,6 +68,10 @@ class Records(Protocol):
         """The keys of its scenario's file; None: it has none."""
 
     @property
+    def scenario_seed(self) -> int | None:
+        """The seed of its scenario's run; None: it is the job of none."""
+
+    @property
     def folder(self) -> Path | None:
         """Where the run was saved; None if it was not."""
 

@@ -106,8 +106,13 @@ class Tenant:
         """Return the tenant's seed in a run with ``seed``: one of its own, or that of the run mixed with the name."""
         if self.seed is not None:
             return self.seed
-        digest = hashlib.sha256(f"{seed} {self.job_name}".encode()).digest()
-        return int.from_bytes(digest[:8], "big") % LARGEST_SEED + 1
+        return mixed_seed(seed, self.job_name)
+
+
+def mixed_seed(seed: int, job: str) -> int:
+    """Return the seed that follows from a run's for the job of a name."""
+    digest = hashlib.sha256(f"{seed} {job}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") % LARGEST_SEED + 1
 
 
 def with_tries(tenants: Iterable[Tenant]) -> Iterator[Tenant]:

@@ -12,8 +12,9 @@ from astra_ns3.report.comparison.quantities import ACCOUNTS, OF_FLOWS, Quantitie
 from astra_ns3.report.comparison.settings import OF_SCENARIO, follows_from_seed, of_scenarios, settings, surroundings
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
-from astra_ns3.report.records import place_of
+from astra_ns3.report.records import place_of, stop_of
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
+from astra_ns3.scenario.tenant import mixed_seed
 from astra_ns3.units import counted
 
 OVER_SEEDS = "for the mean and deviation over seeds: astra-ns3 run --seeds N, or a study with seeds: N"
@@ -50,6 +51,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
                 notes.append(f"only {names[lacks_a]} recorded {name}: run {names[not lacks_a]} again with {how}")
             continue
         groups.append(Group(name, by_importance(list(_differences(found_a, found_b)))))
+    notes[:0] = _stops((names[0], a), (names[1], b), alike=not unlike and not any(each.differences for each in groups))
     both = a.folder is b.folder is None and place_of(a) == place_of(b)
     return Comparison(
         place_of(a) + both * " (1)",
@@ -63,11 +65,19 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
 
 
 def _differing(a: Records, b: Records) -> list[Setting]:
-    keys_a, keys_b = ({**settings(run.metadata), **surroundings(run.metadata, run.events)} for run in (a, b))
+    keys_a, keys_b = (
+        {**settings(run.metadata), "seed": _seed(run), **surroundings(run.metadata, run.events)} for run in (a, b)
+    )
     said_a, said_b = of_scenarios(a.scenario_keys, b.scenario_keys)
     found = differing({**keys_a, **said_a}, {**keys_b, **said_b})
     # What happens to the network is told part by part.
     return [each for each in found if not each.key.startswith(f"{OF_SCENARIO}.events")]
+
+
+def _seed(run: Records) -> int | None:
+    """Return the seed that somebody chose: for a job's that follows from the run's, that of the run."""
+    seed, of_run = run.metadata.get("seed"), run.scenario_seed
+    return of_run if of_run is not None and seed == mixed_seed(of_run, run.metadata["job"]["name"]) else seed
 
 
 def differing(keys_a: JsonObject, keys_b: JsonObject) -> list[Setting]:
@@ -89,7 +99,7 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
 
 
 def _states(*runs: tuple[str, Records]) -> Iterator[str]:
-    """Yield which run is a job's last try, lies below its floor, or alone is of flows; and ends that aren't alike."""
+    """Yield which run is a job's last try, lies below its floor, or alone is of flows."""
     for name, run in runs:
         job = run.metadata.get("job") or {}
         if job.get("restarts"):
@@ -102,16 +112,10 @@ def _states(*runs: tuple[str, Records]) -> Iterator[str]:
     of_flows = [name for name, run in runs if is_of_flows(run)]
     if len(of_flows) == 1:
         yield f"only {of_flows[0]} is of a list of flows"
-    if len({_stopped(run) for _, run in runs}) == 1:
-        return
-    for name, run in runs:
-        why = _stopped(run)
-        if why is not None:
-            yield f"{name} did not come to its end: {why}"
 
 
-def _stopped(run: Records) -> str | None:
-    if run.metadata["complete"]:
-        return None
-    stopped = run.metadata["stopped"]
-    return f"{stopped['kind']}: {stopped['message']}" if stopped else "not all NPUs were done"
+def _stops(*runs: tuple[str, Records], alike: bool) -> Iterator[str]:
+    """Yield which run was stopped before its end, and why; nothing of runs that are ``alike`` and stopped alike."""
+    stops = {name: stop_of(run.metadata) for name, run in runs}
+    if not alike or len({*stops.values()}) > 1:
+        yield from (f"{name} did not come to its end: {why}" for name, why in stops.items() if why is not None)

@@ -202,6 +202,25 @@ def test_a_start_and_events_that_chance_decides_follow_from_the_seed(waits: Tena
     assert any("differ in their seed alone" in note for note in comparison.notes) == seed_alone
 
 
+def test_a_seed_of_a_job_that_nobody_chose_is_that_of_the_run() -> None:
+    def jobs(seed: int, own: int | None = None) -> Mapping[str, astra_ns3.Result]:
+        tenants = [
+            astra_ns3.Tenant(name, npus, small_workload(), small_system(), seed=own)
+            for name, npus in (("a", [0, 1]), ("b", [2, 3]))
+        ]
+        backend = FakeBackend(NPUS)
+        return astra_ns3.run_scenario(network=small_network(), tenants=tenants, backend=backend, seed=seed).tenants
+
+    def seeds(a: astra_ns3.Result, b: astra_ns3.Result) -> list[Any]:
+        return [(each.a, each.b) for each in astra_ns3.compare(a, b).settings if each.key == "seed"]
+
+    one, two, chosen = jobs(1), jobs(2), jobs(1, own=7)
+    assert one["a"].metadata["seed"] != one["b"].metadata["seed"]
+    assert seeds(one["a"], one["b"]) == []
+    assert seeds(one["a"], two["a"]) == [(1, 2)]
+    assert seeds(one["a"], chosen["a"]) == [(1, 7)]
+
+
 def changes(comparison: Comparison, group: str) -> Mapping[str, tuple[float | None, float | None]]:
     (found,) = [each for each in comparison.groups if each.name == group]
     return {one.name: (one.a, one.b) for one in found.differences}
@@ -319,6 +338,7 @@ class _Told:
     folder = None
     events: tuple[EventDocument, ...] = ()
     scenario_keys: FileDocument | None = None
+    scenario_seed: int | None = None
 
     def __init__(self, metadata: RunDocument) -> None:
         self.metadata, self._run = metadata, played()
@@ -424,7 +444,16 @@ def test_a_run_that_was_stopped_is_said_to_be() -> None:
         astra_ns3.run(**{**small_run(), "backend": InterruptedBackend(NPUS)}, passes=2)
     assert caught.value.result is not None
     (note,) = astra_ns3.compare(played(), caught.value.result).notes
-    assert note.startswith("B did not come to its end: Interrupted: ")
+    assert note.startswith("B did not come to its end: interrupted")
+
+
+@pytest.mark.parametrize(("end", "noted"), [("100us", "AB"), ("1s", "")])
+def test_jobs_that_were_stopped_alike_are_said_to_be_if_they_differ(tmp_path: Path, end: str, noted: str) -> None:
+    """100 passes take longer than 100 us, and 200 less than a second."""
+    one, two = (of_scenario(tmp_path, job={"end": end, "passes": passes}).tenants["a"] for passes in (100, 200))
+    why = "did not come to its end: the job was ended by its end"
+    assert [*astra_ns3.compare(one, two).notes] == [f"{name} {why}" for name in noted]
+    assert astra_ns3.compare(one, one).equal
 
 
 def test_text_has_units_percent_and_counts_what_it_leaves_out() -> None:
