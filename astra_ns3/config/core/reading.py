@@ -53,6 +53,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
     return text
 
 
+def is_workload(path: str) -> bool:
+    """Return whether there is a file or folder, or the files of a trace's ranks, PREFIX.<rank>.et, for a prefix."""
+    start = Path(path)
+    with suppress(OSError):
+        names = [entry.name for entry in start.parent.iterdir()]
+        return start.exists() or any(name != start.name == _OF_A_RANK.sub("", name) for name in names)
+    return False
+
+
 def _nearest_beside(path: Path) -> str:
     """Return the nearest name in the folder of a file that isn't there, as :func:`nearest` says it."""
     with suppress(OSError):

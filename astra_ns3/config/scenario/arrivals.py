@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema
 
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.core.plain import Json
-from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.reading import is_workload, read_text
 from astra_ns3.config.scenario.keys import FileBeside
 from astra_ns3.config.scenario.placement import PlacementKind
 from astra_ns3.errors import Where, check_known, located, refuse, required, whole_number, wrong
@@ -126,7 +126,8 @@ def _number(cell: str) -> int | str:
 
 def _beside(table: str, column: str, path: str) -> str:
     found = os.path.normpath(Path(table).parent / path)
-    refuse(not path or not Path(found).exists(), f"{column}: found {path!r}, expected a file; there is no {found}")
+    is_there = is_workload if column == "workload" else os.path.exists
+    refuse(not path or not is_there(found), f"{column}: found {path!r}, expected a file; there is no {found}")
     return found
 
 

@@ -37,7 +37,15 @@ from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SCENARIO, told_apart
 from astra_ns3.config.scenario.arrivals import ArrivalsConfig
 from astra_ns3.config.scenario.failures import FailuresConfig
-from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
+from astra_ns3.config.scenario.keys import (
+    FileBeside,
+    LinkName,
+    NodeName,
+    NpuNumbers,
+    RateOrShare,
+    Seed,
+    WorkloadBeside,
+)
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.scenario.recovery import RecoveryConfig
 from astra_ns3.config.scenario.times import Passes, RestartConfig, StartTime
@@ -76,8 +84,8 @@ class JobConfig(ConfigModel):
 
     name: Annotated[str, MinLen(1)]
     """Names the job's results."""
-    workload: FileBeside
-    """The job's workload file."""
+    workload: WorkloadBeside
+    """The job's workload file, or the prefix or folder of a Chakra trace."""
     system: FileBeside
     """The job's system file."""
     changes: dict[str, JsonValue] = Field(alias="set", default_factory=dict)

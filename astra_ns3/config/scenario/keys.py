@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Strict, ValidationInfo, Wi
 
 from astra_ns3.config.core.model import FOLDER, as_value_error, shown
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.core.reading import is_workload
 from astra_ns3.errors import wrong
 from astra_ns3.units import parse_rate
 
@@ -23,17 +25,23 @@ _MOST_SHARE = 10_000
 _ENDS = 2
 
 
-def _beside(path: str, info: ValidationInfo) -> str:
-    """Return ``path`` as seen from the file's folder. A missing file is an error here, where its line is known."""
-    folder = (info.context or {}).get(FOLDER)
-    found = path if folder is None else os.path.normpath(Path(folder) / path)
-    if not Path(found).exists():
-        raise ValueError(f"found {shown(path)}, expected a file; there is no {found}")
-    return found
+def _beside(is_there: Callable[[str], bool]) -> Callable[[str, ValidationInfo], str]:
+    """Return a reader of paths as seen from the file's folder. What is missing is an error where its line is known."""
+
+    def read(path: str, info: ValidationInfo) -> str:
+        folder = (info.context or {}).get(FOLDER)
+        found = path if folder is None else os.path.normpath(Path(folder) / path)
+        if not is_there(found):
+            raise ValueError(f"found {shown(path)}, expected a file; there is no {found}")
+        return found
+
+    return read
 
 
-FileBeside = Annotated[str, MinLen(1), AfterValidator(_beside)]
+FileBeside = Annotated[str, MinLen(1), AfterValidator(_beside(os.path.exists))]
 """The path of a file, from the folder of the file that names it."""
+WorkloadBeside = Annotated[str, MinLen(1), AfterValidator(_beside(is_workload))]
+"""The path of a workload's file, or of its folder, or the prefix of a trace's files, from the same folder."""
 
 
 def _numbers(value: Json) -> tuple[int, ...]:

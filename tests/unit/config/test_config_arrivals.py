@@ -39,6 +39,12 @@ def test_a_table_has_a_job_a_line_with_paths_beside_it(folder: Path) -> None:
     )
 
 
+def test_a_workload_may_be_the_prefix_of_a_traces_files(folder: Path) -> None:
+    (folder / "trace.0.et").touch()
+    (job,) = table_of(folder, HEAD + "0,4,trace,1\n")
+    assert job.workload == str(folder / "trace")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [

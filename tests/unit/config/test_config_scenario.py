@@ -103,6 +103,17 @@ def test_a_mistake_is_one_line_with_file_line_and_key(file: Path, text: str, lin
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ending", ["et", "json"])
+def test_a_workload_may_be_the_prefix_of_a_traces_files_and_a_system_may_not(file: Path, ending: str) -> None:
+    (file.parent / f"trace.0.{ending}").touch()
+    file.write_text(JOB.replace("w.txt", "trace"), encoding="utf-8")
+    assert read_scenario(file).config.jobs[0].workload == str(file.parent / "trace")
+    for old, new in (("w.txt", "trac"), ("s.txt", "trace")):
+        file.write_text(JOB.replace(old, new), encoding="utf-8")
+        with pytest.raises(InputError, match=f"found '{new}', expected a file; there is no "):
+            read_scenario(file)
+
+
 def test_keys_may_come_from_python(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
     given = {"jobs": [{"name": "a", "workload": "w.txt", "system": "s.txt"}]}
