@@ -37,7 +37,7 @@ def frontier_figure(plan: Plan, rows: Sequence[Row]) -> Figure:
         series.insert(
             0, Curve(memory, times, name="bounds of what was not played", colour=VERMILION, dash=None, mark=2, size=2)
         )
-    x, y = Axis("memory of the fullest NPU", size_name, grid=True), Axis("time of an iteration", unit, grid=True)
+    x, y = Axis("memory of the fullest NPU", size_name, grid=True), Axis("time of the first iteration", unit, grid=True)
     return Figure([Panel(x, y, series)], legend=(2, 3))
 
 

@@ -54,7 +54,7 @@ def save_plan(plan: Plan) -> None:
             with_matplotlib.write(drawing, folder / f"{PLAN_PICTURE}{ending}")
     told = told_of(plan, rows)
     save_page(folder, PLAN, told)
-    write_study(plan.study, told.command, sections(told, folder / f"{PLAN_PICTURE}.svg"))
+    write_study(plan.study, told.command, sections(told, folder / f"{PLAN_PICTURE}.svg"), kind="plan")
 
 
 def told_of(plan: Plan, rows: Sequence[Row]) -> Told:

@@ -19,6 +19,7 @@ from astra_ns3.units import counted
 # The page loads nothing, whatever is written in it.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 NOTHING = Markup()
+STUDY = "study"
 _STYLE = "figure svg { width: 100%; height: auto; background: #fff; }"
 
 
@@ -31,13 +32,18 @@ class Picture:
     svg: str
 
 
-def page(result: StudyResult, pictures: Sequence[Picture], command: str, first: Markup = NOTHING) -> str:
-    """One HTML file that loads nothing. ``command``: plays the study again; ``first``: sections before all others."""
+def page(
+    result: StudyResult, pictures: Sequence[Picture], command: str, first: Markup = NOTHING, kind: str = STUDY
+) -> str:
+    """One HTML file that loads nothing. ``command``: plays the study again; ``first``: sections before all others.
+
+    ``kind``: of what the page is.
+    """
     sections = [
         _part(result, part, [each for each in pictures if each.part == part.name]) for part in result.expansion.parts
     ]
-    parts = [_header(result), first, _failures(result), _warned(result), *sections, the_same_again(command)]
-    return page_of(f"{result.expansion.study.title}: astra-ns3 study", joined(parts))
+    parts = [_header(result, kind), first, _failures(result), _warned(result), *sections, the_same_again(command)]
+    return page_of(f"{result.expansion.study.title}: astra-ns3 {kind}", joined(parts))
 
 
 def the_same_again(command: str) -> Markup:
@@ -57,7 +63,7 @@ def drawing(svg: str, name: str) -> Markup:
     return tag("figure", Markup(svg[svg.index("<svg") :]), id=name)
 
 
-def _header(result: StudyResult) -> Markup:
+def _header(result: StudyResult, kind: str) -> Markup:
     expansion = result.expansion
     preset = f", preset {expansion.preset}" if expansion.preset else ""
     runs = {point.address for point in expansion.points}
@@ -67,7 +73,7 @@ def _header(result: StudyResult) -> Markup:
         f"{clock(seconds)} of one worker"
     )
     return tag(
-        "header", tag("p", "astra-ns3 study", class_="kicker"), tag("h1", expansion.study.title), tag("p", words)
+        "header", tag("p", f"astra-ns3 {kind}", class_="kicker"), tag("h1", expansion.study.title), tag("p", words)
     )
 
 

@@ -22,7 +22,7 @@ from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.figures.kinds import ENDINGS, written
 from astra_ns3.studies.file import Study, figure_file, read_study
 from astra_ns3.studies.measures import measures_digest, measures_of
-from astra_ns3.studies.page import NOTHING, Picture, page
+from astra_ns3.studies.page import NOTHING, STUDY, Picture, page
 from astra_ns3.studies.playing import play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
@@ -205,8 +205,8 @@ def _today(outcome: PointOutcome, store: Store, *, write: bool) -> PointOutcome:
     return found
 
 
-def write_study(result: StudyResult, command: str, first: Markup = NOTHING) -> None:
-    """Write all of it; ``command``: what plays the study again; ``first``: sections before all others of its page.
+def write_study(result: StudyResult, command: str, first: Markup = NOTHING, kind: str = STUDY) -> None:
+    """Write all of it; ``command``: what plays the study again; ``first`` and ``kind``: as :func:`page` has them.
 
     Raises ResultsNotSaved.
     """
@@ -221,7 +221,7 @@ def write_study(result: StudyResult, command: str, first: Markup = NOTHING) -> N
         _remove_old_figures(result)
         if text := result.expansion.study.text:
             put(folder / STUDY_FILE, text)
-        put(folder / PAGE, page(result, _figures(result), command, first))
+        put(folder / PAGE, page(result, _figures(result), command, first, kind))
     except OSError as error:
         raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
     except InputError as error:

@@ -117,7 +117,10 @@ def test_a_report_of_a_plan_has_its_picture_its_table_and_why_the_best_is_the_be
     assert "<svg" in page
     assert "Why the best is the best" in page
     assert "astra-ns3 plan model.yaml -n network.yaml --hold parallel.zero=0 -o out" in page
-    assert "Why the best is the best" in (folder / "out" / "index.html").read_text(encoding="utf-8")
+    index = (folder / "out" / "index.html").read_text(encoding="utf-8")
+    assert "Why the best is the best" in index
+    assert "<title>Plans of model on network: astra-ns3 plan</title>" in index
+    assert "astra-ns3 study" not in index
     again = run_command("report", "out", "-o", "plan.html", folder=folder, timeout=TIMEOUT_SECONDS)
     assert again.returncode == 2
     several = run_command("report", "out", "out", "-o", "two.html", folder=folder, timeout=TIMEOUT_SECONDS)

@@ -90,6 +90,7 @@ def test_the_picture_has_bounds_in_the_units_of_what_was_played(space: Space, ch
     drawn = [(np.asarray(each.x).tolist(), np.asarray(each.y).tolist()) for each in panel.series if type(each) is Curve]
     assert drawn == [([6.0], [3.5]), ([8.0, 9.0], [4.0, 5.0]), ([8.0], [4.0])]
     assert (panel.x.unit, panel.y.unit) == ("GB", "ms")
+    assert panel.y.name == "time of the first iteration"  # a next one may be faster
 
 
 def test_columns_of_numbers_alone_are_set_right_on_a_page(tmp_path: Path) -> None:
