@@ -157,14 +157,10 @@ class RunFolder:
             "the output must be a folder, and this is a file",
             self.path,
         )
+        refuse((self.path / STUDY_MARK).exists(), "the folder holds a study or a plan; name another one", self.path)
         refuse(
             bool(self.path.is_dir() and not self._overwrite and holds_run(self.path)),
             "the folder holds a run; name another one or use overwrite=True",
-            self.path,
-        )
-        refuse(
-            not self._overwrite and (self.path / STUDY_MARK).exists(),
-            "the folder holds a study; name another one or use overwrite=True",
             self.path,
         )
         nearest = next(folder for folder in (self.path, *self.path.parents) if folder.exists())
