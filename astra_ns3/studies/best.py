@@ -20,8 +20,8 @@ from astra_ns3.workload.models.workload import ModelWorkload
 # The first that all points have.
 _CRITERIA = ("tokens_per_second", "samples_per_second")
 _SEVERAL = 2
-# Keys of a model that say how it is computed, not what it is.
-_HOW = {"fused_attention", "skip_masked"}
+# Keys of a model that say how and where it is computed, not what it is.
+_HOW = {"fused_attention", "skip_masked", "placement", "tables_of_npus"}
 
 
 @dataclass(frozen=True)

@@ -224,6 +224,13 @@ def test_how_points_compute_the_same_work_leaves_them_comparable(tmp_path: Path)
     assert StudyResult(expansion, nothing_dropped, tmp_path).best["one"].point is not None
 
 
+def test_the_placement_of_tables_leaves_points_comparable(tmp_path: Path) -> None:
+    dlrm = {"workload": str(INPUTS / "workload/models/dlrm-hoti-2020.yaml"), "workload.model.tables": 8}
+    expansion = expanded(study_of(dlrm, one={"axes": {"workload.model.placement": ["table", "row", "column"]}}))
+    outcomes = {point.address: done(point.address, 1.0 + n, 1) for n, point in enumerate(expansion.points)}
+    assert StudyResult(expansion, outcomes, tmp_path).best["one"].point == "placement column"
+
+
 def test_points_that_differ_in_their_seed_are_one_row_with_mean_and_deviation(tmp_path: Path) -> None:
     result = study_result(tmp_path, (1, 1), (100.0, 10.0), seeds=3)
     means = result.means
