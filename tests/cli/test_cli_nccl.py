@@ -310,6 +310,18 @@ def test_the_help_lists_the_ready_servers() -> None:
     assert {"dgx-1v", "dgx-h100", "gb300-nvl72", "p6-b200", "gh200-slingshot"} <= words
 
 
+def test_the_title_says_for_which_server_another_one_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "network.yaml"
+    file.write_text(HIERARCHICAL.format(npus=4), encoding="utf-8")
+    size = ("-b", "1M", "-e", "1M", "--set", "server=dgx-a100")
+    for words, title in (
+        (("-n", str(file)), f"on 2 x server of {file}, taken for dgx-a100 (4 GPUs each), NCCL"),
+        (("--servers", "2xdgx-h100"), "on 2 x dgx-h100, taken for dgx-a100, NCCL"),
+        (("--servers", "2xdgx-a100"), "on 2 x dgx-a100, NCCL"),
+    ):
+        assert title in command("nccl", "all_reduce", *words, *size).out
+
+
 def test_without_servers_those_of_the_network_file_are_measured(tmp_path: Path) -> None:
     file = tmp_path / "network.yaml"
     file.write_text(HIERARCHICAL.format(npus=4), encoding="utf-8")

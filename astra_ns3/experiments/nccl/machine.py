@@ -120,7 +120,7 @@ def machine_of(
         network_of(server, count, used, reduces=reduces) if network is None else read_network_file(network).network
     )
     place = _checked_place(found, count, used)
-    words = f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)")
+    words = f"{count} x {server.name}{_taken_for(keys, server.name)}" + f" ({used} GPUs each)" * (gpus is not None)
     unlike = (
         ()
         if network is None
@@ -158,9 +158,14 @@ def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Se
     place = place_of(network)
     count, keys = network.npus // place.npus, {**given, **_changed(changes, given)}
     _check_several(network)
-    words = f"{count} x server of {os.fspath(path)} ({counted(place.npus, 'GPU')} each)"
+    words = f"{count} x server of {os.fspath(path)}{_taken_for(keys)} ({counted(place.npus, 'GPU')} each)"
     machine = Machine(words, server_at(place), count, place.npus, network, keys, backend)
     return machine.with_keys({})
+
+
+def _taken_for(keys: Mapping[str, Json], known: str | None = None) -> str:
+    """Return what servers are for NCCL by ``--set server``, if not ``known``, in words; else nothing."""
+    return "" if keys.get("server") in (None, known) else f", taken for {keys['server']}"
 
 
 def _table(keys: Mapping[str, Json]) -> NcclConfig:

@@ -133,7 +133,11 @@ def test_our_own_table_is_read_as_a_log(tmp_path: Path) -> None:
     assert (log.collective, log.ranks, log.version) == ("all_reduce", 8, Version(2, 30))
     assert log.rows == (LogRow(8, 31.0, 31.0, 0.0, 0.0), LogRow(8388608, 174.1, 174.1, 84.30, 84.30))
     assert log.warnings == ()
-    for where, ranks in (("4 x server of my net.yaml (4 GPUs each)", 16), ("3 x server of net.yaml (1 GPU each)", 3)):
+    for where, ranks in (
+        ("4 x server of my net.yaml (4 GPUs each)", 16),
+        ("3 x server of net.yaml (1 GPU each)", 3),
+        ("3 x server of net.yaml, taken for dgx-a100 (8 GPUs each)", 24),
+    ):
         text = OWN.replace("2 x dgx-h100 (4 GPUs each)", where)
         assert read_log(written(tmp_path, text)).ranks == ranks
     with pytest.raises(InputError, match=r"run.log:5: found 2 columns, expected at least 7: the row is cut"):

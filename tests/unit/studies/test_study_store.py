@@ -199,7 +199,7 @@ def test_a_folder_of_a_run_or_of_another_study_is_refused_and_a_run_refuses_one_
     with pytest.raises(InputError, match="the folder holds the study 'first'; name another one or use overwrite=True"):
         Store(tmp_path / "study", "degrees").check_free()
     for overwrite in (False, True):  # overwriting replaces runs alone, and the study would stay beside the run
-        with pytest.raises(InputError, match="the folder holds a study or a plan; name another one$"):
+        with pytest.raises(InputError, match=r"the folder holds a study or a plan; name another one$"):
             RunFolder(tmp_path / "study", overwrite=overwrite)
     (tmp_path / "run.json").touch()
     with pytest.raises(InputError, match="the folder holds a run; name another one or use overwrite=True"):
