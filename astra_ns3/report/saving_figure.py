@@ -45,6 +45,11 @@ def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_in
         save_figure(figure, target, dpi=dots_per_inch)
 
 
+def in_legend(name: str) -> str:
+    """Return a name as a legend has it: matplotlib before 3.10 leaves out those that begin with an underscore."""
+    return f" {name}" if name.startswith("_") else name
+
+
 def save_figure(figure: Figure, target: str, **options: Any) -> None:  # as savefig has them
     """Write it in the format of the file's ending, without a date; ``options``: savefig's. Raises InputError."""
     date = _DATED.get(Path(target).suffix)

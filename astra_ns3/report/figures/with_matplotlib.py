@@ -28,7 +28,7 @@ from astra_ns3.report.figures.figure import (
     Words,
 )
 from astra_ns3.report.figures.style import GREY
-from astra_ns3.report.saving_figure import AS_WRITTEN, SUFFIXES, save_figure
+from astra_ns3.report.saving_figure import AS_WRITTEN, SUFFIXES, in_legend, save_figure
 from astra_ns3.units import format_bytes
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ _LONG_LABELS = 44
 _TITLE_LETTERS = 96
 # Letters of the title of a picture for each inch of its width.
 _LETTERS_PER_INCH = 17
+# Height of a legend that a figure has room for; a higher one makes the figure higher.
+_LEGEND_INCHES = 0.6
 # Share of the width that a table takes at most: letters don't shrink evenly.
 _TABLE_WIDTH = 0.98
 
@@ -384,6 +386,8 @@ def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
     if words:
         legend.set_title(words)
         legend.get_title().set(color=GREY, fontsize=_SMALL, multialignment="center")
+    more = legend.get_window_extent().height / drawing.dpi - _LEGEND_INCHES
+    drawing.set_figheight(drawing.get_figheight() + max(0, more))
 
 
 def _fitting(drawing: Drawing, handles: Sequence[Artist], columns: int) -> Legend:
@@ -399,11 +403,12 @@ def _entry(series: Series) -> Artist:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    name = in_legend(series.name)
     match series:
         case Curve():
-            return Line2D([], [], color=series.colour, markersize=3, label=series.name, **_stroke(series))
+            return Line2D([], [], color=series.colour, markersize=3, label=name, **_stroke(series))
         case Rule():
-            return Line2D([], [], color=series.colour, label=series.name, **_line(series.dash))
+            return Line2D([], [], color=series.colour, label=name, **_line(series.dash))
         case Bars(hatched=True):
-            return Patch(**_look(series), linewidth=0.6, label=series.name)
-    return Patch(facecolor=series.colour, label=series.name)
+            return Patch(**_look(series), linewidth=0.6, label=name)
+    return Patch(facecolor=series.colour, label=name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from astra_ns3.errors import refuse
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.network.marks import Layout, Mark
-from astra_ns3.report.saving_figure import drawing
+from astra_ns3.report.saving_figure import drawing, in_legend
 from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import format_rate
@@ -79,7 +79,7 @@ def _draw_wires(axes: Axes, drawn: Layout) -> None:
             )
         )
     handles = [
-        Line2D([], [], color=colours[key], linewidth=_width(key[1], slowest), label=_entry(*key, counts))
+        Line2D([], [], color=colours[key], linewidth=_width(key[1], slowest), label=in_legend(_entry(*key, counts)))
         for key, counts in kinds.items()
     ]
     if handles:

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from astra_ns3.errors import check_known
 from astra_ns3.report.figures.curves import evenly
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
-from astra_ns3.report.figures.style import COLOURS, ON_PAGES, tails
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, labels, tails
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import COLLECTIVES
@@ -21,6 +21,7 @@ _WORDS = {"ALLREDUCE": "all-reduce", "ALLTOALL": "all-to-all", "ALLGATHER": "all
 
 _MOST_GROUPS = 6
 """More groups than this can't be told apart: the collectives of all others are shown together."""
+_OTHERS = "other groups"
 _Y = Axis("bus bandwidth with waits", "GB/s", low=0, grid=True)
 
 Found = dict[tuple[str, str, str], dict[int, list[float]]]
@@ -37,6 +38,8 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         check_known("collective", word, kinds)
     several = len(runs) > 1
     shown = [each for kind in choice.select or kinds for each in known if each[0] == kind]
+    groups = list(dict.fromkeys(group for _, group in shown if group != _OTHERS))
+    names = {_OTHERS: _OTHERS, **dict(zip(groups, labels(groups), strict=True))}
     series = []
     for index, (run, found) in enumerate(runs):
         for number, (kind, group) in enumerate(shown):
@@ -46,7 +49,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
                 colour = COLOURS[(index if several else number) % len(COLOURS)]
                 x, y = zip(*points, strict=True)
                 series.append(Curve(x, y, dash=None, mark=number, size=2.2, faint=True, colour=colour))
-                words = ", ".join(filter(None, (_WORDS.get(kind, kind.lower()), group)))
+                words = ", ".join(filter(None, (_WORDS.get(kind, kind.lower()), names[group])))
                 name = " ".join(([run] if several else []) + [words])
                 medians = [median(values) for values in by_size.values()]
                 series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
@@ -87,7 +90,7 @@ def bandwidths(records: Records) -> Found:
     often = dict(Counter(row.get("group", "") for row in rows).most_common(_MOST_GROUPS))
     for row in rows:
         group = row.get("group", "")
-        key = row["kind"], row["algorithm"], group if group in often else "other groups"
+        key = row["kind"], row["algorithm"], group if group in often else _OTHERS
         found[key][int(row["bytes"])].append(float(row["bus_bandwidth_gbytes_per_s"]))
     return found
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,6 +73,31 @@ def test_names_of_users_are_drawn_as_they_are_written(name: str, tmp_path: Path)
     draw_network(plan_network(small_network()).graph, tmp_path / "b.svg", title=name)
     for file, least in (("a.svg", 8), ("b.svg", 1)):
         assert (tmp_path / file).read_text(encoding="utf-8").count(f">{name}<") >= least
+
+
+def test_a_legend_has_names_that_begin_with_an_underscore_by_all_matplotlibs() -> None:
+    """Before 3.10 it left out what begins so, without a space."""
+    curves = [Curve(x=[0], y=[0], name=name) for name in ("_mine", "yours")]
+    drawn = with_matplotlib.drawn(Figure([Panel(Axis(), Axis(), curves)]), 7, "")
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == [" _mine", "yours"]
+
+
+@pytest.mark.parametrize("width", ["column", "double"])
+def test_many_long_names_of_groups_leave_a_picture_of_bandwidths_its_height(width: str, tmp_path: Path) -> None:
+    run = run_folder(tmp_path)
+    table = pd.read_csv(run / "collectives.csv").iloc[:1]
+    short, long = (
+        ["data"],
+        [f"a communicator with a long name, of which this is number {number}" for number in "123456"],
+    )
+    heights = []
+    for groups in (short, long):
+        rows = [table.assign(group=group, kind=kind) for group in groups for kind in ("ALLREDUCE", "ALLTOALL")]
+        pd.concat(rows).assign(bytes=64, bus_bandwidth_gbytes_per_s=9.0).to_csv(run / "collectives.csv", index=False)
+        figure = picture(run, "bandwidth", width=width, title="")
+        check_page(figure)
+        heights.append(figure.axes[0].get_window_extent().height)
+    assert heights[1] > 0.7 * heights[0]
 
 
 def test_a_logarithmic_bar_of_colours_has_plain_numbers(tmp_path: Path) -> None:
