@@ -24,6 +24,8 @@ from astra_ns3.units import PS_PER_US
 
 MOST_JOBS = 4
 """So many of a scenario's jobs have a measure."""
+ALONE, FLOWS, SCENARIO = "a job alone", "a list of flows", "a scenario"
+"""What runs play."""
 _CAPACITY = "memory_by_stage.capacity_bytes"
 _FLOW_COLUMNS = ("bytes", "start_ps", "end_ps", "ideal_ps")
 SIZES = {"short": "smallest", "middle": "middle", "long": "largest"}
@@ -195,8 +197,8 @@ class MeasureKind:
     read: Callable[[_Run], Measure]
     record: str = ""
     """The record (an option of a run) that it needs; empty: none."""
-    of_flows: bool = True
-    """Whether runs of lists of flows can have it."""
+    of: tuple[str, ...] = (ALONE, FLOWS, SCENARIO)
+    """The kinds of runs that can have it."""
 
     @property
     def of_one(self) -> bool:
@@ -206,40 +208,51 @@ class MeasureKind:
 
 MEASURES: Mapping[str, MeasureKind] = {
     "finish_us": MeasureKind("when the last NPU finished", "us", _number("finish_ps", PS_PER_US)),
-    "compute_us": MeasureKind("computing, of the reported NPU", "us", _number("compute_ps", PS_PER_US), of_flows=False),
-    "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _number("exposed_ps", PS_PER_US), of_flows=False),
+    "compute_us": MeasureKind("computing, of the reported NPU", "us", _number("compute_ps", PS_PER_US), of=(ALONE,)),
+    "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _number("exposed_ps", PS_PER_US), of=(ALONE,)),
     "floor_us": MeasureKind(
         "least time that lines or a chain of computations need", "us", _number("floor.time_ps", PS_PER_US)
     ),
     "of_floor": MeasureKind("finish over that least time; below 1 no network is so fast", "", _number("floor.share")),
     "tokens_per_second": MeasureKind(
-        "tokens a second of all NPUs, of a model whose samples have tokens", "", _number("throughput.tokens_per_second")
+        "tokens a second of all NPUs, of a model whose samples have tokens",
+        "",
+        _number("throughput.tokens_per_second"),
+        of=(ALONE,),
     ),
     "samples_per_second": MeasureKind(
-        "samples a second of all NPUs, of a model", "", _number("throughput.samples_per_second")
+        "samples a second of all NPUs, of a model", "", _number("throughput.samples_per_second"), of=(ALONE,)
     ),
     "samples_per_iteration": MeasureKind(
-        "samples of an iteration over all copies of a model", "", _number("throughput.samples_per_iteration")
+        "samples of an iteration over all copies of a model",
+        "",
+        _number("throughput.samples_per_iteration"),
+        of=(ALONE,),
     ),
     "dropped_share": MeasureKind(
         "share of tokens' choices of experts that capacities drop; empty where experts are chosen alike",
         "",
         _number("throughput.dropped_share"),
+        of=(ALONE,),
     ),
     "model_flop_utilisation_percent": MeasureKind(
         "model FLOPs of an iteration, without what is computed again or dropped, over NPUs x peak of the device x time "
         "of the iteration; empty without a peak",
         "%",
         _number("throughput.model_flop_utilisation", times=100),
+        of=(ALONE,),
     ),
-    "npu_memory_bytes": MeasureKind("memory that the fullest NPU needs, of a model", "B", _npu_memory),
-    "npu_memory_capacity_bytes": MeasureKind("memory that an NPU has, of a model", "B", _number(_CAPACITY)),
-    "fits": MeasureKind("whether the fullest NPU has the memory that it needs: True or False", "", _fits),
+    "npu_memory_bytes": MeasureKind("memory that the fullest NPU needs, of a model", "B", _npu_memory, of=(ALONE,)),
+    "npu_memory_capacity_bytes": MeasureKind(
+        "memory that an NPU has, of a model", "B", _number(_CAPACITY), of=(ALONE,)
+    ),
+    "fits": MeasureKind("whether the fullest NPU has the memory that it needs: True or False", "", _fits, of=(ALONE,)),
     **{
         f"job_{number}_us": MeasureKind(
             f"how long job {number} of a scenario took; empty: it was stopped, as a job with passes: forever always is",
             "us",
             _job(number - 1),
+            of=(SCENARIO,),
         )
         for number in range(1, MOST_JOBS + 1)
     },
@@ -247,15 +260,19 @@ MEASURES: Mapping[str, MeasureKind] = {
         "how long jobs that arrive wait for NPUs, on average of those that started",
         "us",
         _number("waits.mean_ps", PS_PER_US),
+        of=(SCENARIO,),
     ),
     "longest_wait_us": MeasureKind(
-        "how long the job waits that waits longest", "us", _number("waits.longest_ps", PS_PER_US)
+        "how long the job waits that waits longest", "us", _number("waits.longest_ps", PS_PER_US), of=(SCENARIO,)
     ),
     "npu_time_used_percent": MeasureKind(
-        "share of the time of all NPUs in which jobs of a scenario had them", "%", _number("npu_time_used", times=100)
+        "share of the time of all NPUs in which jobs of a scenario had them",
+        "%",
+        _number("npu_time_used", times=100),
+        of=(SCENARIO,),
     ),
-    "npus": MeasureKind("NPUs", "", _number("npus")),
-    "collectives": MeasureKind("collectives", "", _number("collectives")),
+    "npus": MeasureKind("NPUs", "", _number("npus"), of=(ALONE, FLOWS)),
+    "collectives": MeasureKind("collectives", "", _number("collectives"), of=(ALONE, FLOWS)),
     "messages": MeasureKind("messages sent", "", _statistic("messages")),
     "packets": MeasureKind("packets, of TCP those received, of RoCE data packets sent", "", _statistic("packets")),
     "retransmissions": MeasureKind("segments or packets sent again", "", _statistic("retransmissions")),
@@ -272,6 +289,7 @@ MEASURES: Mapping[str, MeasureKind] = {
         "bus bandwidth of the collectives, their mean by size; messages between two NPUs don't count",
         "10^9 B/s",
         _bus_bandwidth,
+        of=(ALONE,),
     ),
     "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5), "flows"),
     "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95), "flows"),
@@ -289,6 +307,7 @@ MEASURES: Mapping[str, MeasureKind] = {
         "share of the time in which a dimension's queue held a chunk on the reported NPU, mean of the dimensions",
         "%",
         _utilisation,
+        of=(ALONE,),
     ),
     "events": MeasureKind("events of the simulation", "", _statistic("events")),
     "setup_wall_seconds": MeasureKind("wall time until the first event", "s", _number("timing.setup_seconds")),

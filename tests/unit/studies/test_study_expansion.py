@@ -449,6 +449,36 @@ def test_a_figure_of_waiting_or_computing_is_refused_where_a_point_plays_a_list_
             check_records(figures, [("p", RunRequest(workload=flows, system="", network=""))], "part one")
 
 
+@pytest.mark.parametrize(
+    ("base", "measure", "said"),
+    [
+        (
+            {"scenario": "pair.yaml"},
+            "bus_bandwidth_gbytes_per_s",
+            "plays a scenario, which has no bus_bandwidth_gbytes",
+        ),
+        ({"scenario": "pair.yaml"}, "tokens_per_second", "plays a scenario, which has no tokens_per_second"),
+        ({"scenario": "pair.yaml"}, "slowdown_p99", "slowdown_p99 of a scenario is that of its traffic, which point"),
+        ({}, "job_1_us", "plays a job alone, which has no job_1_us"),
+        ({"scenario": "pair.yaml"}, "job_1_us", None),
+        ({"scenario": "background.yaml"}, "slowdown_p99", None),
+        ({}, "bus_bandwidth_gbytes_per_s", None),
+    ],
+)
+def test_a_figure_of_what_a_scenario_or_a_job_alone_has_not_is_refused(
+    base: dict[str, str], measure: str, said: str | None
+) -> None:
+    files = {key: str(INPUTS / "scenarios" / name) for key, name in base.items()}
+    part = {"axes": {"scale": [0.5]}, "figures": {"one": {"kind": "bars", "y": measure}}}
+    study = study_of(one=part)
+    study["base"] = {**(files or study["base"]), "record": ["flows"]}
+    if said is None:
+        assert expanded(study).points
+    else:
+        with pytest.raises(InputError, match=f"figure 'one': .*{said}"):
+            expanded(study)
+
+
 def test_a_figure_of_a_table_that_is_not_recorded_is_refused() -> None:
     figure = {"tail": {"kind": "bars", "y": "slowdown_p99"}}
     said = "slowdown_p99 needs record 'flows', which point part one, passes 1, seed 1 hasn't"
