@@ -340,7 +340,7 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     times = times_of(tenant)
     berth = Berth(tenant.npus, sharing.seed) if tenant.arrives and isinstance(tenant.npus, Placement) else None
     found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless, fails_ps=times.fails_ps)
-    found = replace(found, berth=berth, priority=tenant.priority)
+    found = replace(found, berth=berth, restart=tenant.restart, priority=tenant.priority)
     return found if tenant.traffic is None else found.as_traffic
 
 

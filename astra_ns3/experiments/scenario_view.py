@@ -18,7 +18,6 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RowDocument, ScenarioDocument, TenantDocument, chosen
 from astra_ns3.scenario.events import event_documents
 from astra_ns3.scenario.placement import Places, places_of
-from astra_ns3.scenario.tenant import Tenant
 from astra_ns3.units import counted
 
 MOST_ROWS = 64
@@ -62,8 +61,8 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
         "npus": len(graph.npu_host),
         "hosts": graph.hosts - len(graph.reducers) - len(graph.storage),
         "jobs": [
-            _tenant(inputs, part.passes, tenant)
-            for inputs, (tenant, part) in zip(tenants, request.parts, strict=True)
+            _tenant(inputs, part.passes)
+            for inputs, (_, part) in zip(tenants, request.parts, strict=True)
             if inputs.tenancy.restart_ps is None
         ],
         "events": event_documents(first.events, graph),
@@ -72,7 +71,7 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
     }
 
 
-def _tenant(inputs: Inputs, passes: int, tenant: Tenant | None) -> TenantDocument:
+def _tenant(inputs: Inputs, passes: int) -> TenantDocument:
     asked = None if passes == FOREVER else passes
     headline = inputs.job.headline()
     traffic = (
@@ -81,12 +80,7 @@ def _tenant(inputs: Inputs, passes: int, tenant: Tenant | None) -> TenantDocumen
         else f"{headline.loop}, until jobs end"
     )
     workload = traffic if inputs.tenancy.is_traffic else inputs.job.source
-    found: TenantDocument = {**inputs.tenancy.document(), "workload": workload, "passes": asked}
-    restart = None if tenant is None else tenant.restart
-    if restart is not None:
-        found |= {"restart_after_ps": restart.after_ps, "most_restarts": restart.at_most}
-        found |= {"fails_ps": list(restart.fails_ps)} if restart.fails_ps else {}
-    return found
+    return {**inputs.tenancy.document(), "workload": workload, "passes": asked}
 
 
 def _rows(places: Places) -> Iterator[RowDocument]:

@@ -59,8 +59,8 @@ class TenantDocument(TypedDict, total=False):
     """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
 
     ``arrival_ps``: when it arrived, to wait for NPUs; then ``npus`` has none until it starts. ``restarts``: how often
-    it has begun again, ``lost_ps``: from its start to that of the last try, whose computing and waiting is told. Before
-    the run ``restart_after_ps`` and ``most_restarts`` say when it will, and how often at most.
+    it has begun again, ``lost_ps``: from its start to that of the last try, whose computing and waiting is told.
+    ``restart_after_ps`` and ``most_restarts``: when it would, and how often at most.
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
     ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
@@ -86,7 +86,7 @@ class TenantDocument(TypedDict, total=False):
     restart_after_ps: int
     """Time from a failure to the next try, as the file has it."""
     fails_ps: list[int]
-    """When a device of it dies, as the file has it; only before the run."""
+    """When a device of it dies, as the file has it."""
     most_restarts: int
     """How often it may begin again, as the file has it."""
     after: str

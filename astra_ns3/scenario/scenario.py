@@ -17,7 +17,7 @@ from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.arriving_network import ArrivingNetwork
 from astra_ns3.scenario.placement import places_of
-from astra_ns3.scenario.tenant import After
+from astra_ns3.scenario.tenant import After, Restart
 from astra_ns3.scenario.tenant_network import FIRST_CONNECTIONS, TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables, TableOwner, TenantTables
 from astra_ns3.scenario.times import Times
@@ -52,6 +52,8 @@ class Tenancy:
     """Times of the run at which a device of its job dies."""
     job: str = ""
     """The name of its job, which all its tries have; empty: its own."""
+    restart: Restart | None = None
+    """How its job begins again, the same of all tries. None: it doesn't."""
     priority: int | None = None
     """In which its messages travel; None: in that of the network's transport."""
 
@@ -83,6 +85,9 @@ class Tenancy:
         found |= {"name": self.job_name, "npus": npus, "dimensions": list(self.dimensions)}
         if self.priority is not None:
             found["priority"] = self.priority
+        if self.restart is not None:
+            found |= {"restart_after_ps": self.restart.after_ps, "most_restarts": self.restart.at_most}
+            found |= {"fails_ps": list(self.restart.fails_ps)} if self.restart.fails_ps else {}
         return {**found, **_traffic(self.is_traffic)}
 
     def whole(self, npus: int) -> bool:

@@ -29,7 +29,10 @@ _NAMES = ("name", "layer")
 _REDUCTION = "reduction"
 """The key of a switch that reduces."""
 _OF_REDUCERS = "reducer_"
-_OF_JOB = ("start_ps", "npus", "dimensions", "arrival_ps", "after", "after_passes", "end_ps", "priority")
+_OF_JOB = (
+    *("start_ps", "npus", "dimensions", "arrival_ps", "after", "after_passes", "end_ps", "priority"),
+    *("restart_after_ps", "most_restarts", "fails_ps"),
+)
 """When and where a job ran."""
 _OF_PLACE = ("event", "drawn", "link", "switch", "npu")
 """Keys of an event that its name and its place in the list say."""

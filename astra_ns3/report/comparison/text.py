@@ -66,7 +66,7 @@ def value_text(key: str, value: Json | Absent) -> str:
     if value is ABSENT:
         return "-"
     if isinstance(value, list):
-        words = ", ".join(ranges(value) if key == "job.npus" else map(given_text, value)) or "none"
+        words = ", ".join(ranges(value) if key == "job.npus" else (value_text(key, each) for each in value)) or "none"
     else:
         words = "default" if value is None else given_text(value)
     return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"

@@ -37,6 +37,7 @@ from astra_ns3.report.comparison.jobs import compare_jobs
 from astra_ns3.report.comparison.quantities import collectives, layers
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
 from astra_ns3.report.comparison.text import MOST_ROWS, difference_row, value_text
+from astra_ns3.scenario.tenant import Restart
 
 LATENCY_PS = 1_000_000
 ROWS_OF_COLLECTIVES = (
@@ -188,6 +189,21 @@ def test_a_job_that_starts_at_another_time_or_place_or_between_other_events_diff
         assert [(each.key, (each.a, each.b)) for each in comparison.settings] == [(key, values)]
         assert row in [" ".join(line.split()) for line in comparison.text().splitlines()]
         assert not comparison.equal
+
+
+def test_restarts_of_jobs_from_python_differ() -> None:
+    def job(restart: Restart | None) -> astra_ns3.Result:
+        tenants = [astra_ns3.Tenant("a", [0, 1], small_workload(), small_system(), restart=restart)]
+        return astra_ns3.run_scenario(network=small_network(), tenants=tenants, backend=FakeBackend(NPUS)).tenants["a"]
+
+    comparison = astra_ns3.compare(job(None), job(Restart(2 * 10**6, 3, fails_ps=(10**12,))))
+    assert [(each.key, each.b) for each in comparison.settings] == [
+        ("job.restart_after_ps", 2 * 10**6),
+        ("job.most_restarts", 3),
+        ("job.fails_ps", [10**12]),
+    ]
+    lines = [" ".join(line.split()) for line in comparison.text().splitlines()]
+    assert {"job.restart_after - 2 us", "job.most_restarts - 3", "job.fails - 1 s"} <= {*lines}
 
 
 @pytest.mark.parametrize(("waits", "seed_alone"), [({"arrival_ps": 0}, True), ({}, False)])
