@@ -310,7 +310,7 @@ def _members(
 def _late_events(first: Inputs, finish_ps: int) -> Iterator[str]:
     """Warn of events that a file has after the run's end; chance draws some there as a matter of course."""
     given = [(each.config.at_ps, each.where) for each in first.events if not each.drawn]
-    return late_warnings(given, "events", "the run", finish_ps)
+    return late_warnings(given, "events of the file", "the run", finish_ps)
 
 
 def _warnings(

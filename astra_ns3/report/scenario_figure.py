@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 from astra_ns3.network.run_document import EventDocument, RowDocument, ScenarioDocument, TenantDocument
@@ -33,8 +33,9 @@ def scenario_figure(document: ScenarioDocument) -> Figure:
     jobs = [job for job in given if job["name"] not in left_out]
     colours = [colour for colour, _ in zip(cycle(style.COLOURS), jobs, strict=False)]
     panels = [_where(document["rows"], jobs, colours)]
-    if _last_ps(jobs, document["events"]) or any(map(_is_open, jobs)):
-        panels.append(_when(jobs, document["events"], colours, len(given) - len(jobs)))
+    begins_ps = _begins_ps(given)
+    if _last_ps(jobs, begins_ps, document["events"]) or any(map(_is_open, jobs)):
+        panels.append(_when(jobs, begins_ps, document["events"], colours, len(given) - len(jobs)))
     return Figure(panels, legend=(3, 6))
 
 
@@ -60,22 +61,26 @@ def _cells(places: Sequence[tuple[int | None, int, int]], name: str, colour: str
 
 
 def _when(
-    jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colours: Sequence[str], more_jobs: int
+    jobs: Sequence[TenantDocument],
+    begins_ps: Mapping[str, int],
+    events: Sequence[EventDocument],
+    colours: Sequence[str],
+    more_jobs: int,
 ) -> Panel:
     parts: dict[str, list[EventDocument]] = {}
     for event in events:
         parts.setdefault(f"{event['name']}: {state_text(event)}", []).append(event)
     shown = list(parts)[:MOST_PARTS]
-    end_ps = int((_last_ps(jobs, events) or PS_PER_US) * (1 + _SHOWN_BEHIND))
+    end_ps = int((_last_ps(jobs, begins_ps, events) or PS_PER_US) * (1 + _SHOWN_BEHIND))
     unit = style.time_unit(end_ps)
     series: list[Series] = []
     for lane, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
-        bars = [(begin / unit[0], (end - begin) / unit[0]) for begin, end in _from_to(job, end_ps)]
+        bars = [(begin / unit[0], (end - begin) / unit[0]) for begin, end in _from_to(job, begins_ps, end_ps)]
         starts, lengths = [start for start, _ in bars], [length for _, length in bars]
         # Nobody knows yet when a job starts that waits for another, or for NPUs: some time along a thin bar.
         height = _THIN if _is_open(job) else 0.7
         series.append(Spans(starts, lengths, [lane] * len(bars), height, colour=colour))
-        failures = [(begin / unit[0], (end - begin) / unit[0]) for begin, end in _failures(job)]
+        failures = [(begin / unit[0], (end - begin) / unit[0]) for begin, end in _failures(job, begins_ps)]
         starts, lengths = [start for start, _ in failures], [length for _, length in failures]
         series += [Spans(starts, lengths, [lane] * len(failures), height, colour=style.GREY)] if failures else []
     for lane, part in enumerate(shown, len(jobs)):
@@ -88,7 +93,7 @@ def _when(
     names = style.cut([*of_jobs, *shown], _LETTERS)
     notes = [counted(more_jobs, "more job arrives", "more jobs arrive")] * (more_jobs > 0)
     notes += [counted(left, "more part of the network changes", "more parts of the network change")] * (left > 0)
-    notes += ["grey, of jobs: from a failure until they begin again"] * any(map(_failures, jobs))
+    notes += ["grey, of jobs: from a failure until they begin again"] * any(_failures(job, begins_ps) for job in jobs)
     notes += ["thin: some time along the bar"] * any(map(_is_open, jobs))
     notes += ["dashes: no end is known"] * any("end_ps" not in job for job in jobs)
     return Panel(x, Axis(names=names, letters=5), series, note="; ".join(notes), height=0.14 * max(len(names), 4) + 0.2)
@@ -99,25 +104,31 @@ def _is_open(job: TenantDocument) -> bool:
     return "after" in job or "arrival_ps" in job
 
 
-def _last_ps(jobs: Sequence[TenantDocument], events: Sequence[EventDocument]) -> int:
-    """Return the last time that the file names; a job's delay after another is none."""
-    times_ps = [time_ps for job in jobs for time_ps in (_begin_ps(job), job.get("end_ps", 0))]
-    times_ps += [end_ps for job in jobs for _, end_ps in _failures(job)]
+def _last_ps(jobs: Sequence[TenantDocument], begins_ps: Mapping[str, int], events: Sequence[EventDocument]) -> int:
+    """Return the last time that the file names, or that is the earliest start of a job."""
+    times_ps = [time_ps for job in jobs for time_ps in (begins_ps[job["name"]], job.get("end_ps", 0))]
+    times_ps += [end_ps for job in jobs for _, end_ps in _failures(job, begins_ps)]
     return max(times_ps + [end for each in events for span in event_spans(each, None) for end in span], default=0)
 
 
-def _begin_ps(job: TenantDocument) -> int:
-    """Return when a job may start at the earliest, as far as the file says."""
-    return 0 if "after" in job else job["start_ps"] or 0
+def _begins_ps(jobs: Sequence[TenantDocument]) -> dict[str, int]:
+    """Return when each job may start at the earliest, by name: not before the job that it waits for."""
+    named, found = {job["name"]: job for job in jobs}, dict[str, int]()
+    for job in jobs:
+        waits = [job]
+        while "after" in waits[-1]:
+            waits.append(named[waits[-1]["after"]])
+        found[job["name"]] = sum(each["start_ps"] or 0 for each in waits)
+    return found
 
 
-def _failures(job: TenantDocument) -> list[tuple[int, int]]:
+def _failures(job: TenantDocument, begins_ps: Mapping[str, int]) -> list[tuple[int, int]]:
     """Return when a device fails that ends a try, as the timetable of a run has it, each with when the job goes on.
 
     A failure hits nobody before the job's start, until a further try has begun, and from the job's end on.
     """
     found: list[tuple[int, int]] = []
-    plays_from_ps, end_ps = _begin_ps(job), job.get("end_ps", LARGEST_INTEGER)
+    plays_from_ps, end_ps = begins_ps[job["name"]], job.get("end_ps", LARGEST_INTEGER)
     for time_ps in sorted(job.get("fails_ps", [])):
         if plays_from_ps <= time_ps < end_ps and len(found) < job["most_restarts"]:
             again_ps = time_ps + job["restart_after_ps"]
@@ -126,10 +137,10 @@ def _failures(job: TenantDocument) -> list[tuple[int, int]]:
     return found
 
 
-def _from_to(job: TenantDocument, last_ps: int) -> list[tuple[int, int]]:
+def _from_to(job: TenantDocument, begins_ps: Mapping[str, int], last_ps: int) -> list[tuple[int, int]]:
     """Return from when to when a job may play; where the file says no end, in dashes."""
-    begin_ps = _begin_ps(job)
+    begin_ps = begins_ps[job["name"]]
     if "end_ps" in job:
-        return [(begin_ps, job["end_ps"])]
+        return [(begin_ps, max(begin_ps, job["end_ps"]))]
     dash_ps = min(last_ps // _PARTS, (last_ps - begin_ps) // (2 * _DASHES)) or 1
     return [(start_ps, min(start_ps + dash_ps, last_ps)) for start_ps in range(begin_ps, last_ps, 2 * dash_ps)]

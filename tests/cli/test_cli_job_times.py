@@ -54,18 +54,22 @@ def test_show_says_what_starts_wait_for_and_draws_them_thin(command: Command, sc
     assert heights[0] == heights[3] > heights[1] == heights[2]
 
 
-def test_the_picture_shows_failures_and_no_delay_after_another_job_as_a_time(command: Command, scenario: Path) -> None:
+def test_the_picture_shows_failures_and_jobs_after_another_from_their_earliest_start_on(
+    command: Command, scenario: Path
+) -> None:
     restart = {"after": "10ms", "at-most": 2, "fails": ["20ms", "60ms", "90ms"]}
     jobs = [{**SCENARIO["jobs"][0], "restart": restart}, SCENARIO["jobs"][1]]  # type: ignore[dict-item]
-    for picture_ms, asked in ((70 * 1.15, jobs), (1.15e-3, SCENARIO["jobs"])):
+    for picture_ms, asked in ((70 * 1.15, jobs), (5e-3 * 1.15, SCENARIO["jobs"])):
         scenario.write_text(json.dumps({**SCENARIO, "jobs": asked}), encoding="utf-8")
         when = scenario_figure(command("show", "scenario", str(scenario), "--json").json).panels[1]
-        shown = {"ms": 1, "ns": 1e-6}[when.x.unit] * (when.x.high or 0)
+        shown = {"ms": 1, "us": 1e-3}[when.x.unit] * (when.x.high or 0)
         assert shown == pytest.approx(picture_ms)
         grey = [series for series in when.series if isinstance(series, Spans) and series.colour == GREY]
         assert [np.asarray(series.starts).tolist() for series in grey] == [[20, 60]] * (asked is jobs)
         assert [np.asarray(series.lengths).tolist() for series in grey] == [[10, 10]] * (asked is jobs)
         assert ("until they begin again" in when.note) == (asked is jobs)
+    begins_us = [np.asarray(series.starts)[0] for series in when.series if isinstance(series, Spans)]
+    assert begins_us == [0, 5, 5, 0]
 
 
 @pytest.mark.parametrize(

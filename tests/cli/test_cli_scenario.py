@@ -268,9 +268,11 @@ def test_a_run_warns_of_events_and_failures_that_a_file_has_after_the_end(comman
     played = command("run", "--scenario", scenario, "--backend", "fake", "--set", "scenario.events.0.at=1s")
     where, end = f"astra-ns3: warning: {scenario}", "ended at [0-9.]+ us, and the first of them was to come at"
     first, second = played.err.splitlines()
-    assert re.fullmatch(f"{where}:6: key 'events.0.nic': 1 of 1 events changed nothing: the run {end} 1s", first)
+    assert re.fullmatch(
+        f"{where}:6: key 'events.0.nic': 1 of 1 events of the file changed nothing: the run {end} 1s", first
+    )
     assert re.fullmatch(f"{where}:4: job 'other': 2 of 2 failures changed nothing: the job {end} 2s", second)
-    assert re.search("changes +0 of 1 event before the end", played.out)
+    assert re.search("changes +0 of 2 events before the end", played.out)
     assert command("run", "--scenario", scenario, "--backend", "lossy").err.count("changed nothing") == 0
 
 
