@@ -43,6 +43,7 @@ from astra_ns3.network.recorded import (
 )
 from astra_ns3.network.run_document import EventDocument, FileDocument, RunDocument
 from astra_ns3.report.records import on_clock_of
+from astra_ns3.scenario.tenant import mixed_seed
 from astra_ns3.units import PS_PER_NS, format_time
 from astra_ns3.whole_file import RUN_FILE
 
@@ -215,9 +216,11 @@ class Result:
         return (self._network or self)._metadata.get("scenario_keys")
 
     @property
-    def scenario_seed(self) -> int | None:
-        """The seed of the run of a scenario's job, of all jobs together; None: it is no such job."""
-        return None if self._network is None else self._network._metadata.get("seed")
+    def chosen_seed(self) -> int | None:
+        """The seed; of a scenario's job that has none of its own, from which its seed follows, that of the run."""
+        seed = self._metadata.get("seed")
+        of_run = None if self._network is None else self._network._metadata.get("seed")
+        return of_run if of_run and seed == mixed_seed(of_run, self._metadata["job"]["name"]) else seed
 
     @property
     def folder(self) -> Path | None:

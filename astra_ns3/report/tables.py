@@ -68,8 +68,8 @@ class Records(Protocol):
         """The keys of its scenario's file; None: it has none."""
 
     @property
-    def scenario_seed(self) -> int | None:
-        """The seed of its scenario's run; None: it is the job of none."""
+    def chosen_seed(self) -> int | None:
+        """Its seed, or, for a job's that follows from that of its scenario's run, the latter."""
 
     @property
     def folder(self) -> Path | None:

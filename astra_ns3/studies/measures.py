@@ -25,7 +25,7 @@ from astra_ns3.units import PS_PER_US
 MOST_JOBS = 4
 """So many of a scenario's jobs have a measure."""
 ALONE, FLOWS, SCENARIO = "a job alone", "a list of flows", "a scenario"
-"""What runs play."""
+"""The kinds of runs, by what they play."""
 _CAPACITY = "memory_by_stage.capacity_bytes"
 _FLOW_COLUMNS = ("bytes", "start_ps", "end_ps", "ideal_ps")
 SIZES = {"short": "smallest", "middle": "middle", "long": "largest"}

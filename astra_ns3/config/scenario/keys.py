@@ -26,7 +26,7 @@ _ENDS = 2
 
 
 def _beside(is_there: Callable[[str], bool]) -> Callable[[str, ValidationInfo], str]:
-    """Return a reader of paths as seen from the file's folder. What is missing is an error where its line is known."""
+    """Return a reader of paths as seen from the file's folder. A missing file is an error where its line is known."""
 
     def read(path: str, info: ValidationInfo) -> str:
         folder = (info.context or {}).get(FOLDER)

@@ -14,7 +14,6 @@ from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of, stop_of
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
-from astra_ns3.scenario.tenant import mixed_seed
 from astra_ns3.units import counted
 
 OVER_SEEDS = "for the mean and deviation over seeds: astra-ns3 run --seeds N, or a study with seeds: N"
@@ -66,18 +65,12 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
 
 def _differing(a: Records, b: Records) -> list[Setting]:
     keys_a, keys_b = (
-        {**settings(run.metadata), "seed": _seed(run), **surroundings(run.metadata, run.events)} for run in (a, b)
+        {**settings(run.metadata), "seed": run.chosen_seed, **surroundings(run.metadata, run.events)} for run in (a, b)
     )
     said_a, said_b = of_scenarios(a.scenario_keys, b.scenario_keys)
     found = differing({**keys_a, **said_a}, {**keys_b, **said_b})
     # What happens to the network is told part by part.
     return [each for each in found if not each.key.startswith(f"{OF_SCENARIO}.events")]
-
-
-def _seed(run: Records) -> int | None:
-    """Return the seed that somebody chose: for a job's that follows from the run's, that of the run."""
-    seed, of_run = run.metadata.get("seed"), run.scenario_seed
-    return of_run if of_run is not None and seed == mixed_seed(of_run, run.metadata["job"]["name"]) else seed
 
 
 def differing(keys_a: JsonObject, keys_b: JsonObject) -> list[Setting]:

@@ -354,10 +354,10 @@ class _Told:
     folder = None
     events: tuple[EventDocument, ...] = ()
     scenario_keys: FileDocument | None = None
-    scenario_seed: int | None = None
 
     def __init__(self, metadata: RunDocument) -> None:
         self.metadata, self._run = metadata, played()
+        self.chosen_seed = metadata.get("seed")
 
     def rows(self, name: str) -> list[dict[str, str]]:
         return self._run.rows(name)

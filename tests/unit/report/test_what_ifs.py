@@ -189,7 +189,7 @@ class _Chosen:
         self.metadata: Any = {"system": {"nccl": None if server is None else {"server": server}}}
         self.folder = None
         self.events: tuple[EventDocument, ...] = ()
-        self.scenario_keys = self.scenario_seed = None
+        self.scenario_keys = self.chosen_seed = None
 
     def rows(self, name: str) -> list[dict[str, str]]:
         assert name == "collectives.csv"
