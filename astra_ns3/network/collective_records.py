@@ -47,17 +47,14 @@ class Row(NamedTuple):
 class CollectiveRecords(Sequence[CollectiveRecord]):
     """Some records, in order; equal to a tuple of the same. Never changed once it is handed out.
 
-    ``common``: what they have in common; ``rows``: each one's own part.
+    ``common``: what they have in common; ``columns``: those of each one's own part.
     """
 
     __slots__ = ("_columns", "_common")
 
-    def __init__(self, common: Sequence[Common] = (), rows: Iterable[Row] = ()) -> None:
+    def __init__(self, common: Sequence[Common] = (), columns: Sequence[array[int]] = ()) -> None:
         self._common = tuple(common)
-        self._columns = tuple(array("q") for _ in Row._fields)
-        for row in rows:
-            for column, value in zip(self._columns, row, strict=True):
-                column.append(value)
+        self._columns = tuple(columns) or tuple(array("q") for _ in Row._fields)
 
     def rows(self) -> Iterator[tuple[Row, Common]]:
         """Each record's own part, and its common one."""
@@ -98,9 +95,8 @@ class CollectiveColumns:
     def __init__(self) -> None:
         self._common: list[Common] = []
         self._index_of: dict[Common, int] = {}  # of each in that list
-        # The columns of a row but its number.
-        self._which, self._starts_ps, self._ends_ps = array("q"), array("q"), array("q")
-        self._means_ps, self._longest_ps = array("q"), array("q")
+        self._columns = [array("q") for _ in Row._fields[1:]]
+        self._which, self._starts_ps, self._ends_ps, self._means_ps, self._longest_ps = self._columns
 
     def __len__(self) -> int:
         return len(self._which)
@@ -109,7 +105,7 @@ class CollectiveColumns:
         """The next number; None: it has nothing to do, and no record."""
         self._which.append(NOTHING_TO_DO if common is None else self._index(common))
         self._starts_ps.append(start_ps)
-        for column in (self._ends_ps, self._means_ps, self._longest_ps):
+        for column in self._columns[2:]:
             column.append(NOT_YET)
 
     def start(self, number: int, time_ps: int) -> None:
@@ -138,23 +134,19 @@ class CollectiveColumns:
 
     def record(self, number: int) -> CollectiveRecord:
         """The record of a number that has something to do."""
-        return record(self._row(number), self.common(number))
+        return record(Row(number, *(column[number] for column in self._columns)), self.common(number))
 
     def all(self) -> CollectiveRecords:
         """Every record by now, in the order of the numbers."""
-        rows = map(self._row, range(len(self)))
-        return CollectiveRecords(self._common, (row for row in rows if row.which != NOTHING_TO_DO))
+        return self.some(number for number, which in enumerate(self._which) if which != NOTHING_TO_DO)
 
     def some(self, numbers: Iterable[int]) -> CollectiveRecords:
         """The records of numbers that have something to do, with what these have in common alone."""
-        chosen = list(map(self._row, numbers))
-        index_of = {which: index for index, which in enumerate(dict.fromkeys(row.which for row in chosen))}
-        rows = (row._replace(which=index_of[row.which]) for row in chosen)
-        return CollectiveRecords([self._common[which] for which in index_of], rows)
-
-    def _row(self, number: int) -> Row:
-        ended = self._ends_ps[number], self._means_ps[number], self._longest_ps[number]
-        return Row(number, self._which[number], self._starts_ps[number], *ended)
+        chosen = array("q", numbers)
+        which, *times = (array("q", map(column.__getitem__, chosen)) for column in self._columns)
+        index_of = {common: index for index, common in enumerate(dict.fromkeys(which))}
+        columns = (chosen, array("q", map(index_of.__getitem__, which)), *times)
+        return CollectiveRecords([self._common[common] for common in index_of], columns)
 
     def _index(self, common: Common) -> int:
         index = self._index_of.get(common)

@@ -236,7 +236,7 @@ def slowest_collectives(run: Records) -> Found | None:
             format_bytes(int(row["bytes"])),
             format_time(ps_of(row["start_us"]) or 0),
             format_time(ps_of(row["duration_us"]) or 0),
-            format_time(ps_of(row.get("group_duration_us") or row["duration_us"]) or 0),
+            format_time(ps_of(row["group_duration_us"]) or 0) if "group_duration_us" in row else "",
             row["bus_bandwidth_gbytes_per_s"] and f"{float(row['bus_bandwidth_gbytes_per_s']):.4g}",
         )
         for row in heapq.nlargest(MOST_ROWS, ended, key=lambda row: ps_of(row["duration_us"]) or 0)
