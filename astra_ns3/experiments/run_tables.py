@@ -24,9 +24,15 @@ JOBS = "jobs.csv"
 _ALL_BYTES_ONCE = (CollectiveKind.POINT_TO_POINT, CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
 """Kinds in which all bytes cross the busiest line, so both bandwidths are equal: nccl-tests, doc/PERFORMANCE.md."""
 
+_MEAN, _LONGEST = 0, 1
+
 
 def _duration_ps(record: CollectiveRecord) -> int | None:
     return None if record.end_ps is None else record.end_ps - record.start_ps
+
+
+def _of_groups(record: CollectiveRecord, which: int) -> int | None:
+    return None if record.durations_ps is None else record.durations_ps[which]
 
 
 def _time(time_ps: int | None) -> Cell:
@@ -37,15 +43,15 @@ def _bus_bandwidth(record: CollectiveRecord) -> Cell:
     if record.kind in _ALL_BYTES_ONCE:
         return _bandwidth(record, 1, 1)
     if record.line_bytes is not None:
-        duration_ps = _duration_ps(record)
+        duration_ps = _of_groups(record, _MEAN)
         return decimal(record.line_bytes * PS_PER_NS, duration_ps) if duration_ps else None
     factor = 2 if record.kind is CollectiveKind.ALL_REDUCE else 1
     return _bandwidth(record, factor * (record.ranks - 1), record.ranks)
 
 
 def _bandwidth(record: CollectiveRecord, numerator: int, denominator: int) -> Cell:
-    """Size over time, times a fraction; the size of an all-gather is what each NPU has after it."""
-    duration_ps = _duration_ps(record)
+    """Size over a group's time, times a fraction; the size of an all-gather is what each NPU has after it."""
+    duration_ps = _of_groups(record, _MEAN)
     if not duration_ps:
         return None
     size = record.bytes * (record.ranks if record.kind is CollectiveKind.ALL_GATHER else 1) * PS_PER_NS
@@ -72,6 +78,8 @@ COLLECTIVE_COLUMNS: tuple[CellColumn[CollectiveRecord], ...] = (
     ("start_us", lambda record: microseconds(record.start_ps)),
     ("end_us", lambda record: _time(record.end_ps)),
     ("duration_us", lambda record: _time(_duration_ps(record))),
+    ("group_duration_us", lambda record: _time(_of_groups(record, _MEAN))),
+    ("slowest_group_us", lambda record: _time(_of_groups(record, _LONGEST))),
     ("algorithm_bandwidth_gbytes_per_s", lambda record: _bandwidth(record, 1, 1)),
     ("bus_bandwidth_gbytes_per_s", _bus_bandwidth),
 )
@@ -86,9 +94,9 @@ def collective_table(records: RunRecords) -> Table:
     """Each collective in program order; end, duration and bandwidths are empty if it has not ended.
 
     Bandwidths are those of NVIDIA's nccl-tests (doc/PERFORMANCE.md), in 10**9 bytes a second: the algorithm's is size
-    over time, the size of an all-gather being what each NPU has after it; the bus's is that times 2(n-1)/n for an
-    all-reduce, 1 for a message and (n-1)/n for the others, which a link's rate can be compared with. That of an
-    all-to-all with counts is what the busiest NPU sends to others, or gets from them, over time.
+    over the mean time of its groups, the size of an all-gather being what each NPU has after it; the bus's is that
+    times 2(n-1)/n for an all-reduce, 1 for a message and (n-1)/n for the others, which a link's rate can be compared
+    with. That of an all-to-all with counts is what the busiest NPU sends to others, or gets from them, over that time.
     """
     return Table.of(COLLECTIVES, COLLECTIVE_COLUMNS, records.collectives)
 

@@ -196,7 +196,8 @@ class CollectiveRecord:
     NPU to another is here, too, as a point-to-point collective of two; it starts when it can leave: when its sender
     posts it, or with rendezvous when both ends have (``start_ps`` until then: when the first end was posted).
     ``line_bytes``: of an all-to-all with counts, the most that one NPU sends to others or gets from them. ``group``:
-    among whom it is.
+    among whom it is. ``groups_ps``: mean, rounded up, and longest duration of its groups, each from its own first issue
+    to its own last end (None: not yet, or there is one group, which takes the whole time).
     """
 
     index: int
@@ -210,11 +211,18 @@ class CollectiveRecord:
     end_ps: int | None = None
     line_bytes: int | None = None
     group: str = ""
+    groups_ps: tuple[int, int] | None = None
 
     @property
     def layer(self) -> str:
         """The layer's name."""
         return str(self.label.layer)
+
+    @property
+    def durations_ps(self) -> tuple[int, int] | None:
+        """Mean and longest duration of its groups; None: not yet."""
+        whole_ps = None if self.end_ps is None else self.end_ps - self.start_ps
+        return self.groups_ps or (None if whole_ps is None else (whole_ps, whole_ps))
 
 
 @dataclass(frozen=True)

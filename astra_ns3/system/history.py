@@ -66,9 +66,9 @@ class History:
         self._columns.start(number, now_ps)
         self._changes.append(number)
 
-    def end(self, number: int, time_ps: int) -> None:
-        """It is over for everybody."""
-        self._columns.end(number, time_ps)
+    def end(self, number: int, time_ps: int, groups_ps: tuple[int, int] | None = None) -> None:
+        """It is over for everybody; ``groups_ps``: as a record's."""
+        self._columns.end(number, time_ps, groups_ps)
         self._changes.append(number)
 
     def record(self, number: int) -> CollectiveRecord:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from astra_ns3.config.core.compatibility import Compatibility
@@ -21,13 +22,17 @@ from astra_ns3.system.task import Collective, Task
 
 
 class _Plans(NamedTuple):
-    """The planners of one communicator's collectives; ``roles``: its members', none if they all have the same."""
+    """The planners of one communicator's collectives; ``roles``: its members', none if they all have the same.
+
+    ``groups``: the members in each group over some dimensions.
+    """
 
     config: SystemConfig
     grid: Grid
     planner: CollectivePlanner
     table: LaunchTable
     roles: frozenset[int]
+    groups: Callable[[frozenset[int]], Sequence[Sequence[int]]]
 
 
 class CollectiveMaker:
@@ -69,11 +74,14 @@ class CollectiveMaker:
         priority = self._priority(request)
         chunks = plans.planner.chunks(request, now_ps)
         phases = chunks[0] if chunks else ()
+        dimensions = frozenset(d for phase in phases for d in phase.dimensions)
+        ranks = plans.grid.ranks_in(dimensions)
         collective = Collective(
             index,
             request,
-            algorithm="_".join(phase.algorithm for phase in phases),
-            group_ranks=plans.grid.ranks_in({d for phase in phases for d in phase.dimensions}),
+            "_".join(phase.algorithm for phase in phases),
+            ranks,
+            plans.groups(dimensions) if 1 < ranks < plans.grid.npus else (),
         )
         first_tasks = [
             self._first_task(plans, collective, number, chunk, priority) for number, chunk in enumerate(chunks)
@@ -89,7 +97,8 @@ class CollectiveMaker:
             planner = CollectivePlanner(config, grid, rules, self._grid.npus)
             table = LaunchTable(self._network, config, grid, rules, self._schedules, is_part=is_part)
             roles = self._roles_in(communicator)
-            self._plans[communicator] = _Plans(config, grid, planner, table, roles if len(roles) > 1 else frozenset())
+            several = roles if len(roles) > 1 else frozenset()
+            self._plans[communicator] = _Plans(config, grid, planner, table, several, cache(grid.cosets))
         return self._plans[communicator]
 
     def _roles_in(self, communicator: Communicator | None) -> frozenset[int]:

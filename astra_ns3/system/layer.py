@@ -370,8 +370,11 @@ class SystemLayer:
 
     def _end(self, collective: Collective, npu: int, time_ps: int) -> None:
         """``npu`` has finished all chunks of a collective."""
+        handle = collective.handles[npu]
+        assert handle is not None
+        handle.end_ps = time_ps
         if collective.members_left == 1:
-            self.history.end(collective.index, time_ps)
+            self.history.end(collective.index, time_ps, collective.groups_ps())
             for task in collective.tasks():
                 del self._tasks[task.instance]
             if self._mismatched is not None:
@@ -379,8 +382,6 @@ class SystemLayer:
         collective.members_left -= 1
         if not collective.members_left:
             self._forget(collective)
-        handle = collective.handles[npu]
-        assert handle is not None
         self._finished(handle, time_ps)
 
     def _forget(self, collective: Collective) -> None:

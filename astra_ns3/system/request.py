@@ -62,10 +62,11 @@ class Handle:
     """One NPU's part of a collective, or of a message. ``collective`` is its number, -1 if there is nothing to do.
 
     ``done`` is set by whoever issued it, when the collective counts as done (the update time comes after its end).
-    ``joint``: those it was issued together with, if any.
+    ``joint``: those it was issued together with, if any. ``end_ps``: when the NPU had done all of its part of a
+    collective (-1: not yet).
     """
 
-    __slots__ = ("collective", "done", "issue_ps", "joint", "npu", "request")
+    __slots__ = ("collective", "done", "end_ps", "issue_ps", "joint", "npu", "request")
 
     def __init__(
         self, npu: int, collective: int, request: CollectiveRequest | MessageRequest, issue_ps: int, *, done: bool
@@ -75,6 +76,7 @@ class Handle:
         self.request = request
         self.issue_ps = issue_ps
         self.done = done
+        self.end_ps = -1
         self.joint: Joint | None = None
 
 

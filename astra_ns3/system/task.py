@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -35,7 +36,8 @@ class Task:
 class Collective:
     """A collective that has been issued, shared by its members.
 
-    ``algorithm``: that of each phase; ``group_ranks``: how many NPUs exchange data with each other.
+    ``algorithm``: that of each phase; ``group_ranks``: how many NPUs exchange data with each other; ``groups``: who
+    does, none if all members do.
     ``first_tasks``: the first phase of each chunk; none if there is nothing to do. ``left[npu]``: chunks that a member
     has still to finish; ``handles[npu]``: None until it has issued it. ``absent_roles``: those that have not issued it
     on any NPU, which holds it ``held`` on those that have, the last at a ``place`` of a ``moment``. ``stands_for``:
@@ -47,6 +49,7 @@ class Collective:
         "algorithm",
         "first_tasks",
         "group_ranks",
+        "groups",
         "handles",
         "held",
         "index",
@@ -59,11 +62,19 @@ class Collective:
         "stands_for",
     )
 
-    def __init__(self, index: int, request: CollectiveRequest, algorithm: str, group_ranks: int) -> None:
+    def __init__(
+        self,
+        index: int,
+        request: CollectiveRequest,
+        algorithm: str,
+        group_ranks: int,
+        groups: Sequence[Sequence[int]] = (),
+    ) -> None:
         self.index = index
         self.request = request
         self.algorithm = algorithm
         self.group_ranks = group_ranks
+        self.groups = groups
         self.first_tasks: list[Task] = []
         self.left: PerNpu[int] = []
         self.handles: PerNpu[Handle | None] = []
@@ -88,6 +99,16 @@ class Collective:
         """It is held on one more."""
         self.place = max(self.place, place) if moment == self.moment else place
         self.moment = moment
+
+    def groups_ps(self) -> tuple[int, int] | None:
+        """Mean, rounded up, and longest duration of its groups, from first issue to last end; None of one group."""
+        if not self.groups:
+            return None
+        times_ps = []
+        for group in self.groups:
+            handles = [handle for npu in group if (handle := self.handles[npu]) is not None]
+            times_ps.append(max(each.end_ps for each in handles) - min(each.issue_ps for each in handles))
+        return -(-sum(times_ps) // len(times_ps)), max(times_ps)
 
     def tasks(self) -> list[Task]:
         """Every phase of every chunk."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 from oracles.causal_chain import CausalChain
+from oracles.group_durations import problems_of_groups
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.request import RunRequest
@@ -108,7 +109,10 @@ def explained(seed: int, folder: Path, *, share: float) -> tuple[RunRequest, lis
         outcome = execute(request)
     except InputError:  # of a network that has no analytical counterpart
         outcome = execute(replace(request, backend="ns3"))
-    return None if outcome.error is not None else (request, problems_of_explanation(outcome.result))
+    if outcome.error is not None:
+        return None
+    of_groups = problems_of_groups(outcome.result) if "flows" in request.record else ()
+    return request, [*problems_of_explanation(outcome.result), *of_groups]
 
 
 @click.command()

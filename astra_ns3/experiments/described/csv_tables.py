@@ -171,8 +171,15 @@ CSV_TABLES: Mapping[str, CsvTable] = {
                 "us",
                 "when the last NPU of all groups had finished it, without the update time; empty: it hadn't",
             ),
-            CsvColumn("duration_us", "us", "end less start; longer if groups begin apart, or wait for a slot"),
-            CsvColumn("algorithm_bandwidth_gbytes_per_s", "10^9 B/s", "size over duration, as nccl-tests has it"),
+            CsvColumn("duration_us", "us", "end less start, of all groups together"),
+            CsvColumn(
+                "group_duration_us",
+                "us",
+                "mean duration of its groups, each from its first issue to its last end; waits for a member or a slot "
+                "are in it",
+            ),
+            CsvColumn("slowest_group_us", "us", "the longest of these durations"),
+            CsvColumn("algorithm_bandwidth_gbytes_per_s", "10^9 B/s", "size over `group_duration_us`, as nccl-tests"),
             CsvColumn("bus_bandwidth_gbytes_per_s", "10^9 B/s", "what a link's rate compares with, as in nccl-tests"),
         ),
     ),

@@ -63,8 +63,11 @@ def collectives(run: Records) -> Quantities:
         if duration_ps is not None:
             durations[row["kind"]].append(duration_ps)
         if row["bus_bandwidth_gbytes_per_s"] and row["kind"] != CollectiveKind.POINT_TO_POINT:
-            group = ", ".join(filter(None, (row["kind"], row.get("group"))))
-            of_groups[group].append((float(row["bus_bandwidth_gbytes_per_s"]), duration_ps or 0))
+            group_us = row.get("group_duration_us")  # of which older results have none
+            over = "durations of groups" if group_us else "durations (first group to last)"
+            group = ", ".join(filter(None, (row["kind"], row.get("group"), f"bus bytes over {over}")))
+            time_ps = ps_of(group_us or row["duration_us"]) or 0
+            of_groups[group].append((float(row["bus_bandwidth_gbytes_per_s"]), time_ps))
     found: Quantities = {}
     for kind, times in durations.items():
         found[f"{kind}, durations together"] = ("ps", sum(times))
@@ -72,7 +75,7 @@ def collectives(run: Records) -> Quantities:
     for group, ended in of_groups.items():
         sent = sum(rate * duration_ps for rate, duration_ps in ended)
         rate = round(sent / sum(duration_ps for _, duration_ps in ended), 6)
-        found[f"{group}, bus bytes over durations (first group to last)"] = ("gbytes_per_s", rate)
+        found[group] = ("gbytes_per_s", rate)
     return found
 
 

@@ -236,12 +236,13 @@ def slowest_collectives(run: Records) -> Found | None:
             format_bytes(int(row["bytes"])),
             format_time(ps_of(row["start_us"]) or 0),
             format_time(ps_of(row["duration_us"]) or 0),
+            format_time(ps_of(row["group_duration_us"]) or 0) if "group_duration_us" in row else "",
             row["bus_bandwidth_gbytes_per_s"] and f"{float(row['bus_bandwidth_gbytes_per_s']):.4g}",
         )
         for row in heapq.nlargest(MOST_ROWS, ended, key=lambda row: ps_of(row["duration_us"]) or 0)
     ]
-    head = ("", "layer", "pass", "part", "kind", "NPUs", "bytes", "start", "duration", "bus GB/s")
-    return head, rows, (0, 2, 5, 6, 7, 8, 9)
+    head = ("", "layer", "pass", "part", "kind", "NPUs", "bytes", "start", "duration", "mean of groups", "bus GB/s")
+    return head, rows, (0, 2, 5, 6, 7, 8, 9, 10)
 
 
 def slowest_messages(run: Records) -> Found | None:

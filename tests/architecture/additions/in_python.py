@@ -690,8 +690,8 @@ CSV_COLUMN = Recipe(
         ),
         "astra_ns3/network/records.py": (
             (
-                '    group: str = ""\n\n    @property\n',
-                '    group: str = ""\n    chunk_bytes: int = 0\n\n    @property\n',
+                "    groups_ps: tuple[int, int] | None = None\n\n    @property\n",
+                "    groups_ps: tuple[int, int] | None = None\n    chunk_bytes: int = 0\n\n    @property\n",
             ),
         ),
         "astra_ns3/network/collective_records.py": (
@@ -700,7 +700,7 @@ CSV_COLUMN = Recipe(
                 '    group: str = ""\n    chunk_bytes: int = 0\n',
             ),
             ("line_bytes, group = common", "line_bytes, group, chunk_bytes = common"),
-            ("line_bytes, group)", "line_bytes, group, chunk_bytes)"),
+            ("line_bytes, group, groups_ps", "line_bytes, group, groups_ps, chunk_bytes"),
         ),
         "astra_ns3/system/history.py": (
             ("chunks, line_bytes, group)", "chunks, line_bytes, group, request.bytes // chunks)"),

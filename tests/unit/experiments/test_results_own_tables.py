@@ -52,6 +52,18 @@ def test_the_bus_bandwidth_with_counts_is_what_crosses_the_busiest_line() -> Non
     assert (row["algorithm_bandwidth_gbytes_per_s"], row["bus_bandwidth_gbytes_per_s"]) == ("100.000000", "5.000000")
 
 
+@pytest.mark.parametrize("kind", [CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_TO_ALL])
+def test_bandwidths_are_those_of_a_group_in_the_mean(kind: CollectiveKind) -> None:
+    """Groups that take 5 us in the mean within 10 us have twice the bandwidth of one that takes all of them."""
+    record = replace(collective(kind, 1_000_000, 12 * US), line_bytes=50_000)
+    whole, groups = row_of(record), row_of(replace(record, groups_ps=(5 * US, 8 * US)))
+    times = ("duration_us", "group_duration_us", "slowest_group_us")
+    assert [whole[name] for name in times] == ["10.000000"] * 3
+    assert [groups[name] for name in times] == ["10.000000", "5.000000", "8.000000"]
+    for name in ("algorithm_bandwidth_gbytes_per_s", "bus_bandwidth_gbytes_per_s"):
+        assert float(str(groups[name])) == 2 * float(str(whole[name])) > 0
+
+
 def test_a_collective_that_has_not_ended_has_no_end_and_no_bandwidth() -> None:
     row = row_of(collective(CollectiveKind.ALL_REDUCE, 1000, None))
     assert row["start_us"] == "2.000000"

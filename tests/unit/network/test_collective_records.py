@@ -11,9 +11,9 @@ from astra_ns3.network.collective_records import CollectiveColumns, CollectiveRe
 from astra_ns3.network.records import CollectiveRecord, Label, NpuRecord, RunRecords
 
 COUNT = 20_000
-LEAST_BYTES = 4 * 8
-"""A number, a place, a begin and an end."""
-MOST_BYTES = 40
+LEAST_BYTES = 6 * 8
+"""A number, a place, a begin and an end, and what groups took in the mean and at most."""
+MOST_BYTES = 56
 """Arrays grow an eighth ahead of what is in them."""
 
 
@@ -21,10 +21,11 @@ def common(name: str) -> Common:
     return Common(Label(0, name, "forward"), CollectiveKind.ALL_REDUCE, "ring", 64, 4, 1)
 
 
-def of(number: int, name: str, start_ps: int, end_ps: int | None) -> CollectiveRecord:
-    return CollectiveRecord(
-        number, Label(0, name, "forward"), CollectiveKind.ALL_REDUCE, "ring", 64, 4, 1, start_ps, end_ps
-    )
+def of(
+    number: int, name: str, start_ps: int, end_ps: int | None, groups_ps: tuple[int, int] | None = None
+) -> CollectiveRecord:
+    label, kind = Label(0, name, "forward"), CollectiveKind.ALL_REDUCE
+    return CollectiveRecord(number, label, kind, "ring", 64, 4, 1, start_ps, end_ps, groups_ps=groups_ps)
 
 
 def many() -> CollectiveColumns:
@@ -41,8 +42,9 @@ def test_changes_that_are_sent_on_add_up_to_the_same_records() -> None:
         here.append(None if name == "c" else common(name), 10 * number)
     there.update(pickle.loads(pickle.dumps(here.some([0, 4]))))
     here.end(0, 7)
-    there.update(here.some([3, 1, 0]))
-    expected = [of(0, "a", 0, 7), of(1, "b", 10, None), of(3, "a", 30, None), of(4, "b", 40, None)]
+    here.end(4, 60, (0, 11))
+    there.update(here.some([3, 1, 0, 4]))
+    expected = [of(0, "a", 0, 7), of(1, "b", 10, None), of(3, "a", 30, None), of(4, "b", 40, 60, (0, 11))]
     assert there.all() == here.all() == expected == list(here.all())
     assert there.all()[1:3] == tuple(expected[1:3])
     assert there.all()[-1] == expected[-1]

@@ -378,6 +378,7 @@ def test_two_runs_of_one_name_that_were_not_saved_are_told_apart(tmp_path: Path)
 def test_groups_have_the_bandwidth_of_their_collectives_together_and_messages_have_none() -> None:
     """Tensor: 20,000 bytes in 2 us and 60,000 in 3 us are 16 GB/s together; their bandwidths have a mean of 15.
 
+    Results of older versions don't tell what groups took.
     A message may wait until its receiver asks for it: 262,144 bytes in 3.2 ms say nothing of the network.
     """
     head = "kind,group,duration_us,bus_bandwidth_gbytes_per_s"
@@ -389,6 +390,18 @@ def test_groups_have_the_bandwidth_of_their_collectives_together_and_messages_ha
         "ALLREDUCE, data, bus bytes over durations (first group to last)": ("gbytes_per_s", 3.0),
         "POINTTOPOINT, durations together": ("ps", 3_200_000_000),
         "POINTTOPOINT, ended": ("", 1),
+    }
+
+
+def test_bus_bytes_are_set_against_what_groups_took() -> None:
+    """20,000 bytes in 2 us and 60,000 in 3 us, though all groups together took 5 and 30 us."""
+    head = ("kind", "group", "duration_us", "group_duration_us", "bus_bandwidth_gbytes_per_s")
+    cells = (("5.0", "2.0", "10.0"), ("30.0", "3.0", "20.0"))
+    rows = [dict(zip(head, ("ALLREDUCE", "tensor", *each), strict=True)) for each in cells]
+    assert collectives(SimpleNamespace(rows=lambda _: rows)) == {
+        "ALLREDUCE, durations together": ("ps", 35_000_000),
+        "ALLREDUCE, ended": ("", 2),
+        "ALLREDUCE, tensor, bus bytes over durations of groups": ("gbytes_per_s", 16.0),
     }
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -561,6 +562,16 @@ def test_the_slowest_collectives_stand_first() -> None:
     durations = sorted(run.collectives["duration_us"], reverse=True)[:MOST_ROWS]
     numbers = [int(row[0]) for row in found[1]]
     assert [run.collectives["duration_us"][number] for number in numbers] == durations
+
+
+def test_the_slowest_collectives_have_the_mean_of_their_groups_which_older_results_lack() -> None:
+    names = dict.fromkeys(("layer", "part", "kind", "algorithm"), "a")
+    numbers = dict.fromkeys(("collective", "iteration", "npus", "bytes", "start_us"), "0")
+    older = {**names, **numbers, "duration_us": "9.0", "bus_bandwidth_gbytes_per_s": "1.0"}
+    for row, told in ((older, ""), ({**older, "group_duration_us": "4.0"}, "4 us")):
+        found = slowest_collectives(SimpleNamespace(rows=lambda _, row=row: [row]))
+        assert found is not None
+        assert found[1][0][found[0].index("duration") :] == ("9 us", told, "1")
 
 
 def test_messages_that_differ_in_their_ends_alone_are_one_row(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from astra_ns3.network.records import CollectiveRecord, Label
 from astra_ns3.system.history import History
 from astra_ns3.system.request import CollectiveRequest, MessageRequest
 
-MOST_BYTES_PER_RECORD = 60
-"""Three numbers of 8 bytes, and two for what changed; arrays grow ahead of what is in them."""
+MOST_BYTES_PER_RECORD = 64
+"""Five numbers of 8 bytes, and two for what changed; arrays grow ahead of what is in them."""
 
 
 def collective(index: int, layer: int | str, tasks: int) -> Any:
