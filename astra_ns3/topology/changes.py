@@ -277,8 +277,9 @@ class _Present:
     def graph(self) -> Graph:
         """The network as it is; links that are as before stay the same objects."""
         down_nodes = self._down_nodes()
+        down_links = {target.link for target in self._down if isinstance(target, LinkTarget)}
         for number, link in enumerate(self._links):
-            up = LinkTarget(number) not in self._down and link.a not in down_nodes and link.b not in down_nodes
+            up = number not in down_links and link.a not in down_nodes and link.b not in down_nodes
             if up != link.up:
                 self._links[number] = replace(link, up=up)
         if any(link is not before for link, before in zip(self._links, self._graph.links, strict=True)):

@@ -266,17 +266,15 @@ def _axes(plan: NetworkPlan) -> Sequence[tuple[Numbers, Numbers, Sequence[tuple[
         place = np.arange(graph.hosts) // stride % size
         if 2 < size <= _MOST_PLACES:
             a, b = place[host_of[ends]].T
-            turns = [_between(a, b, each, size) for each in np.diff(rates, axis=1, prepend=0.0).T]
             starts = np.arange(size)
             half, before = (starts - starts[:, None]) % size < size // 2, starts < starts[:, None]
             named = (
                 (half, (f"half of dimension {axis}, from NPU ", " on")),
                 (before, ("all before NPU ", f" along dimension {axis}")),
             )
-            sets = [(inside.astype(np.float64), names) for inside, names in named]
             around = [
-                (inside, np.cumsum([_crossing(inside, lines + lines.T) for lines in turns], axis=0).T, names)
-                for inside, names in sets
+                (inside.astype(np.float64), np.array([(one[a] != one[b]) @ rates for one in inside]), names)
+                for inside, names in named
             ]
             found.append((place, starts * stride, around))
         stride *= size
