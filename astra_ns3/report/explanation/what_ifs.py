@@ -125,10 +125,11 @@ def what_ifs(
         del found[LINE_RATE]
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
-    # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with.
-    busy_ps = lines.least_ps if lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps else 0
-    busy_ps = min(busy_ps, time_ps - _hiding_ps(kinds, parts))
-    found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines), busy_ps) // 2
+    # A line that is busy most of the time needs less then; else round trips may hide what it is busy with.
+    is_busy = lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps
+    saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
+    saved_ps = min(saved_ps, (time_ps - _hiding_ps(kinds, parts)) // 2)
+    found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines) // 2, saved_ps)
     found[FASTER_NPUS] = kinds.get(COMPUTE, 0) // 2
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []

@@ -143,6 +143,7 @@ def test_lines_twice_as_fast_save_no_more_than_the_floor_of_such_lines_leaves() 
     """Lines that are slow for the first 60 ps need 80 in all, and 65 with twice their rates."""
     found = what_ifs({}, {"serialisation_ps": 90}, 0, Lines(80, 65), 100)
     assert [(each.time_ps, each.bound) for each in found if each.change == LINES] == [(35, "lines")]
+    assert what_ifs({}, {}, 0, Lines(80, 65), 100) == (WhatIf(LINES, 15),)
     metadata = run(**small_run()).metadata
     floor: Any = {"time_ps": 80, "kind": "lines", "lines_ps": 80, "twice_ps": 65}
     assert Lines.of({**metadata, "floor": floor}, whole=True).twice_ps == 65
