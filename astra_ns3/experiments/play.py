@@ -243,7 +243,8 @@ def _own_floors(network: NetworkBackend, playing: Sequence[_Playing]) -> Iterato
         # A later try plays a part of the passes, and may have loaded what others had computed.
         is_spare = inputs.tenancy.restart_ps is not None
         if member.network is not network and records.complete and outcome.ended_by == PROGRAMS and not is_spare:
-            yield number, _floor(playing[0][1], member.network, _chain(member, inputs, records, outcome, 0))
+            chain = _chain(member, inputs, records, outcome, 0)
+            yield number, _floor(playing[0][1], member.network, chain, outcome.start_ps or 0)
 
 
 def _below_own_floors(playing: Sequence[_Playing], floors: Mapping[int, Floor | None]) -> tuple[str, ...]:
@@ -331,10 +332,10 @@ def _warnings(
         yield from late_warnings(fails, "failures", "the job", outcome.start_ps + records.finish_ps)
 
 
-def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain) -> Floor | None:
+def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain, begin_ps: int = 0) -> Floor | None:
     """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
     carried = network.carried()
-    return None if carried is None else floor_of(inputs.plan, carried, chain)
+    return None if carried is None else floor_of(inputs.plan, carried, chain, begin_ps)
 
 
 def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome, start_ps: int) -> Chain:

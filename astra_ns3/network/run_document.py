@@ -40,12 +40,12 @@ class FloorDocument(TypedDict):
     bytes: int
     """Bytes that cross these lines."""
     bytes_per_ns: float
-    """The rate of these lines."""
+    """The rate of these lines, on average until the bytes are across."""
     share: float | None
     """The finish over the floor, at best 1; summaries print the inverse as `speed`, 80% for 1.25. Below 1 the result is
     one that no network with these lines reaches."""
-    lines_change: bool
-    """Whether lines change during the run. If so, each counts with the highest rate that it ever has."""
+    twice_ps: int
+    """Time that lines with twice the rates would need."""
 
 
 class SpentDocument(TypedDict, total=False):

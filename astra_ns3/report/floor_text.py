@@ -30,8 +30,7 @@ def allowed_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     if floor is None or not floor["share"] or is_below(floor["share"]):
         return floor_rows(metadata)
     percent = 100 / floor["share"]
-    highest = " at their highest rates" if floor.get("lines_change") else ""
-    what = f"the lines{highest} allow ({floor['where']})"
+    what = f"the lines allow ({floor['where']})"
     if floor.get("kind") == "chain":
         what = f"any network allows ({floor['where']}: {format_time(floor['time_ps'])})"
     if "job" in metadata:

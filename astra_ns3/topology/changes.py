@@ -154,7 +154,7 @@ def epochs(
     if two contradict each other.
     """
     check_changes(graph, changes)
-    return _epochs(graph, list(stages(graph, _states(graph, changes), reaction)), weighted)
+    return _epochs(graph, list(stages(graph, states_in_time(graph, changes), reaction)), weighted)
 
 
 def tables_before(
@@ -162,14 +162,14 @@ def tables_before(
 ) -> RouteTables:
     """The routes before all changes, with the groups of hosts that all :func:`epochs` have; raises as these do."""
     check_changes(graph, changes)
-    passed = stages(graph, _states(graph, changes), reaction)
+    passed = stages(graph, states_in_time(graph, changes), reaction)
     groups = common_groups(_groups([graph, *(stage.routed for stage in passed)]))[0]
     return _routes(graph, groups, weighted)[0]
 
 
 def after_changes(graph: Graph, changes: Sequence[Change]) -> Iterator[tuple[list[int], list[int]]]:
     """Hosts with NPUs, and those that they can't reach once all changes are made, group by group."""
-    _, last = _states(graph, changes)[-1]
+    _, last = states_in_time(graph, changes)[-1]
     groups = host_groups(last)
     return unreachable_hosts(last, groups, distances_to_groups(last, groups))
 
@@ -219,8 +219,8 @@ def _check_state(change: Change) -> None:
         raise wrong(f"error_rate is {state.error_rate}, expected 0 or more and below 1 (or up: false)", str(change))
 
 
-def _states(graph: Graph, changes: Sequence[Change]) -> list[tuple[int, Graph]]:
-    """The network from each time on at which something changes, and from 0 on."""
+def states_in_time(graph: Graph, changes: Sequence[Change]) -> list[tuple[int, Graph]]:
+    """Return the network from each time on at which something changes, and from 0 on."""
     present = _Present(graph)
     times = sorted({0, *(change.time_ps for change in changes)})
     at: dict[int, list[Change]] = {time_ps: [] for time_ps in times}
@@ -277,8 +277,9 @@ class _Present:
     def graph(self) -> Graph:
         """The network as it is; links that are as before stay the same objects."""
         down_nodes = self._down_nodes()
+        down_links = {target.link for target in self._down if isinstance(target, LinkTarget)}
         for number, link in enumerate(self._links):
-            up = LinkTarget(number) not in self._down and link.a not in down_nodes and link.b not in down_nodes
+            up = number not in down_links and link.a not in down_nodes and link.b not in down_nodes
             if up != link.up:
                 self._links[number] = replace(link, up=up)
         if any(link is not before for link, before in zip(self._links, self._graph.links, strict=True)):
@@ -312,7 +313,7 @@ def switches_in_time(graph: Graph, changes: Sequence[Change]) -> Iterator[tuple[
     """Yield when which switch becomes what, in the order of time."""
     before = graph.switch_configs
     of_switches = [each for each in changes if isinstance(each.target, SwitchTarget) and each.state.up is None]
-    for time_ps, present in _states(graph, of_switches):
+    for time_ps, present in states_in_time(graph, of_switches):
         for number, (was, now) in enumerate(zip(before, present.switch_configs, strict=True)):
             if was is not now:
                 yield time_ps, number, now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -332,3 +333,54 @@ def test_jobs_below_their_own_floors_are_warned_of_in_one_line(lows: int) -> Non
     ]
     own = [name for name, job in result.tenants.items() if any("floor" in words for words in job.metadata["warnings"])]
     assert own == ["a", "c"][:lows]
+
+
+def changing(backend: str, events: list[dict[str, Any]], start_ps: int = 0) -> astra_ns3.Result:
+    """An all-to-all of 4 NPUs below two leaves with two uplinks each: 1 MB to each other, 2 MB over each uplink."""
+    link = {"rate": "100Gbps", "delay": "100ns"}
+    spines = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "link": link, "uplink": link}
+    network = {
+        "topology": {**spines, "switch": {"buffer": "64MB"}, "routing": {"kind": "spray"}},
+        "transport": {
+            "kind": "roce",
+            "payload": 8000,
+            "window": "10MB",
+            "reliability": {"kind": "selective-repeat", "timeout": "200us", "reordering_packets": 999},
+        },
+    }
+    workload = parse_workload("MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLTOALL 4000000 0\n", "all")
+    system = small_system(**{"all-to-all-implementation": ["direct"]})
+    tenant = Tenant("own", (0, 1, 2, 3), workload, system, start_ps=start_ps)
+    scenario = {"events": events}
+    return astra_ns3.run_scenario(scenario=scenario, network=parse_network(network), tenants=[tenant], backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["flow", "ns3"])
+def test_a_run_whose_lines_slow_down_comes_near_its_floor(backend: str) -> None:
+    """3 MB of each NPU take 240 us; at half the rate from 40 us on 440 us, of which a job that starts then sees all."""
+    slow = [{"at": "40us", "nic": 1, "rate": "50%"}]
+    for start_ps, least_us in ((0, 440), (100_000_000, 480)):
+        result = changing(backend, slow, start_ps)
+        floor = result.tenants["own"].metadata["floor"]
+        assert floor is not None
+        assert floor["share"] is not None
+        assert floor["time_ps"] == pytest.approx(least_us * 1e6, rel=0.002)
+        assert floor["where"].endswith("NPU 1")
+        assert 1 <= floor["share"] < 1.05
+
+
+@pytest.mark.parametrize("backend", ["flow", "ns3"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_run_on_lines_that_change_is_faster_than_its_floor(backend: str, seed: int) -> None:
+    draw, events = random.Random(seed), list[dict[str, Any]]()
+    for _ in range(draw.randint(1, 5)):
+        length_us = draw.randint(1, 80)
+        state = draw.choice([{"up": False}, *({"rate": f"{draw.randint(5, 150)}%"} for _ in range(3))])
+        target = draw.choice([{"nic": draw.randrange(4)}, {"link": draw.randrange(8)}])
+        again = {"every": f"{length_us + draw.randint(1, 40)}us", "times": draw.randint(2, 4)}
+        events.append({"at": f"{draw.randint(0, 200)}us", "for": f"{length_us}us", **target, **state, **again})
+    result = changing(backend, events, draw.choice([0, 30_000_000]))
+    for metadata in (result.metadata, result.tenants["own"].metadata):
+        assert (floor := metadata["floor"]) is not None
+        assert floor["share"] is not None
+        assert floor["share"] >= 1

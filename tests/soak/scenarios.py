@@ -17,6 +17,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import BackendError
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.network.floor.floor import is_below
 from astra_ns3.topology.graph import Graph
 from soak.auditor import Auditor
 from soak.case import REPOSITORY, Case, network_of
@@ -230,6 +231,10 @@ def play_scenario(case: Case, folder: Path, auditor: Auditor) -> tuple[int, dict
     if left:
         raise BackendError(f"{', '.join(left)} never ended, and nobody says why")
     _check_waits(outcome.result.metadata["jobs"])
+    for result in (outcome.result, *outcome.result.tenants.values()):  # type: ignore[attr-defined]
+        floor = result.metadata["floor"]
+        if floor is not None and is_below(floor["share"]):
+            auditor.problems.append(f"finished after {result.finish_ps} ps, below the floor: {floor}")
     return outcome.result.finish_ps, dict(outcome.result.metadata["statistics"])
 
 

@@ -14,7 +14,8 @@ from astra_ns3.config.topology.direct import RouterTopology
 from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
-from astra_ns3.network.floor.host_lines import NONE, Rates, highest_rates, host_lines
+from astra_ns3.network.floor.host_lines import NONE, host_lines
+from astra_ns3.network.floor.line_rates import Rates, line_rates
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import joined, parts_of
@@ -27,10 +28,13 @@ _MOST_PLACES = 1024
 
 @dataclass(frozen=True)
 class Cuts:
-    """Alike cuts, one for each place that ``where(place)`` names: ``bytes`` must cross lines of ``bytes_per_ns``."""
+    """Alike cuts, one for each place that ``where(place)`` names: ``bytes`` must cross lines of ``bytes_per_ns``.
+
+    ``bytes_per_ns`` has a column for each stretch of time (:class:`LineRates`).
+    """
 
     bytes: Numbers
-    bytes_per_ns: npt.NDArray[np.float64]
+    bytes_per_ns: Rates
     names: tuple[str, str]
     """The words before and behind the number of a place."""
     places: Numbers
@@ -67,7 +71,7 @@ def _of_dimensions(network: AnalyticalNetwork, carried: CarriedBytes) -> Iterato
         for mask in np.unique(leaves[leaves > 0]).tolist():
             inside = (leaves > 0) & ((leaves | mask) == mask)
             crossed = [number for number in range(len(grid)) if mask >> number & 1]
-            rates = np.full(npus // size, size * ports[crossed].sum())
+            rates = np.full((npus // size, 1), size * ports[crossed].sum())
             for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
                 sums = _summed(ends[inside] // size, carried.bytes[inside], npus // size)
                 yield Cuts(sums, rates, _port_words(way, size, crossed), np.arange(npus // size) * size)
@@ -83,7 +87,7 @@ def _to_switches(inner: AnalyticalDimension, npus: int, carried: CarriedBytes) -
     if not (np.maximum(carried.sender, carried.receiver) >= npus).any():
         return
     inside = carried.sender // inner.npus == carried.receiver // inner.npus
-    rates = np.full(npus, inner.bytes_per_ns)
+    rates = np.full((npus, 1), inner.bytes_per_ns)
     for way, ends, others in (("out of", carried.sender, carried.receiver), ("into", carried.receiver, carried.sender)):
         own = (ends < npus) & ((others >= npus) | (inside & (ends != others)))
         sums = _summed(ends[own], carried.bytes[own], npus)
@@ -107,7 +111,7 @@ def _of_single_lines(grid: Sequence[AnalyticalDimension], carried: CarriedBytes,
                 line = (ends[along] * 2 + (2 * steps > places))[one_way]
                 sizes = sizes[one_way]
             lines, row = np.unique(line, return_inverse=True)
-            rates = np.full(len(lines), dimension.bytes_per_ns)
+            rates = np.full((len(lines), 1), dimension.bytes_per_ns)
             names = f"the busiest line {way} NPU ", f" in dimension {number}"
             owners = lines // (2 if dimension.topology == "ring" else places)
             if len(lines):
@@ -181,7 +185,7 @@ def _towards(
 
     A message comes in over the lines that its receiver has towards its sender. ``name``: what a host is called.
     """
-    if plan.changes:
+    if any(change.state.up is not None for change in plan.changes):
         return  # there may be other ways then
     graph, tables = plan.graph, plan.tables
     node_of = np.arange(graph.hosts)
@@ -217,14 +221,14 @@ def _joint_rates(plan: NetworkPlan, node: int, others: Numbers) -> tuple[Rates, 
     graph, tables = plan.graph, plan.tables
     routes = tables.hosts[node] if node < graph.hosts else tables.switches[node - graph.hosts]
     assert routes is not None
-    rates = graph.adjacency.rates_bps[graph.adjacency.of(node)] / 8e9
+    rates = line_rates(plan).bytes_per_ns[graph.adjacency.links[graph.adjacency.of(node)]]
     sets = np.split(routes.set_ports, routes.set_offsets[1:-1])
-    joint = [float(rates[np.unique(ports)].sum()) for ports in sets]
+    joint = [rates[np.unique(ports)].sum(axis=0) for ports in sets]
     row = routes.set_of_group[tables.group_of_host[others]].astype(np.int64)
     set_of_host = np.full(graph.hosts, NONE)
     for host in np.unique(routes.local_hosts).tolist() if node < graph.hosts else []:
         set_of_host[host] = len(joint)
-        joint.append(float(rates[routes.local_ports[routes.local_hosts == host]].sum()))
+        joint.append(rates[routes.local_ports[routes.local_hosts == host]].sum(axis=0))
     return np.array(joint), np.where(row == LOCAL, set_of_host[others], row)
 
 
@@ -257,19 +261,21 @@ def _axes(plan: NetworkPlan) -> Sequence[tuple[Numbers, Numbers, Sequence[tuple[
     host_of[ends[to_host].max(axis=1)] = ends[to_host].min(axis=1)
     if to_host.sum() != graph.nodes - graph.hosts or (host_of == NONE).any():
         return ()  # a switch that isn't the router of one host
-    found, stride, rates = [], 1, highest_rates(plan) / 8e9
+    found, stride, rates = [], 1, line_rates(plan).bytes_per_ns
     for axis, size in enumerate(topology.grid() if isinstance(topology, RouterTopology) else (graph.hosts,)):
         place = np.arange(graph.hosts) // stride % size
         if 2 < size <= _MOST_PLACES:
-            lines = _between(place[host_of[ends[:, 0]]], place[host_of[ends[:, 1]]], rates, size)
+            a, b = place[host_of[ends]].T
             starts = np.arange(size)
             half, before = (starts - starts[:, None]) % size < size // 2, starts < starts[:, None]
             named = (
                 (half, (f"half of dimension {axis}, from NPU ", " on")),
                 (before, ("all before NPU ", f" along dimension {axis}")),
             )
-            sets = [(inside.astype(np.float64), names) for inside, names in named]
-            around = [(inside, _crossing(inside, lines + lines.T), names) for inside, names in sets]
+            around = [
+                (inside.astype(np.float64), np.array([(one[a] != one[b]) @ rates for one in inside]), names)
+                for inside, names in named
+            ]
             found.append((place, starts * stride, around))
         stride *= size
     return found
@@ -316,7 +322,7 @@ def _blocks(plan: NetworkPlan) -> Sequence[tuple[Numbers, Sequence[tuple[Numbers
 
     A block has the same number at each of its nodes; besides, the rate of each block's lines, and its name.
     """
-    graph, rates = plan.graph, highest_rates(plan) / 8e9
+    graph, rates = plan.graph, line_rates(plan).bytes_per_ns
     ends = np.sort(graph.ends, axis=1)
     between, from_host = ends[:, 0] >= graph.hosts, (ends < graph.hosts).sum(axis=1) == 1
     level, trunks, lines = _levels(graph, ends), ends[between], ends[from_host].tolist()
@@ -330,7 +336,7 @@ def _blocks(plan: NetworkPlan) -> Sequence[tuple[Numbers, Sequence[tuple[Numbers
         for highest in np.unique(level[trunks]).tolist():
             rising = trunks[(level[trunks[:, 0]] != level[trunks[:, 1]]) & (level[trunks] <= highest).all(axis=1)]
             block = np.array(joined(graph.nodes, [*beside, *rising.tolist()]), dtype=np.int64)
-            crossing, capacity = np.diff(block[trunks])[:, 0] != 0, np.zeros(graph.nodes)
+            crossing, capacity = np.diff(block[trunks])[:, 0] != 0, np.zeros((graph.nodes, rates.shape[1]))
             np.add.at(capacity, block[trunks[crossing]], rates[between][crossing, None])
             blocks.append((block, capacity, "leaf" if highest == 1 else "pod"))
         found.append((_switches_beside(graph.hosts, switch_of), blocks))

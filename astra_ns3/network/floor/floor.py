@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.floor.carried import CarriedBytes
-from astra_ns3.network.floor.cuts import cuts_of
+from astra_ns3.network.floor.cuts import Amounts, cuts_of
+from astra_ns3.network.floor.line_rates import Rates, line_rates
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import Chain
 from astra_ns3.network.run_document import FloorDocument
@@ -23,16 +24,16 @@ _DIGITS = 6
 class Floor:
     """The least time that lines need, and which; ``bytes`` must cross lines of ``bytes_per_ns`` together.
 
-    ``chain``: what takes its time on any network; if that is more, it is the floor. ``changes``: lines change during
-    the run; the highest rate that each ever has counts then, so the floor is low.
+    ``twice_ps``: the least time of lines twice as fast, maybe others. ``chain``: what takes its time on any network; if
+    that is more, it is the floor.
     """
 
     lines_ps: int
     lines: str
     bytes: int
     bytes_per_ns: float
+    twice_ps: int
     chain: Chain = Chain()
-    changes: bool = False
 
     @property
     def time_ps(self) -> int:
@@ -60,7 +61,7 @@ class Floor:
             "bytes": self.bytes,
             "bytes_per_ns": self.bytes_per_ns,
             "share": share,
-            "lines_change": self.changes,
+            "twice_ps": self.twice_ps,
         }
 
 
@@ -82,22 +83,39 @@ def floor_warnings(
     )
 
 
-def floor_of(plan: AnyPlan, carried: CarriedBytes, chain: Chain) -> Floor | None:
+def floor_of(plan: AnyPlan, carried: CarriedBytes, chain: Chain, begin_ps: int = 0) -> Floor | None:
     """Return the highest of all cuts' least times, and the longest chain; None if there is neither.
 
-    The floor holds for every transport: bytes are payload alone, and a line has the highest rate that it ever has.
+    The floor holds for every transport: bytes are payload alone. ``begin_ps``: nothing was sent before, and times count
+    from then on.
     """
     packets = plan.of_packets
-    changes = packets is not None and bool(packets.changes)
-    best = Floor(0, "", 0, 0.0, chain, changes)
+    starts_ns = np.zeros(1) if packets is None else line_rates(packets).starts_ns
+    starts_ns = np.maximum(starts_ns - begin_ps / PS_PER_NS, 0.0)
+    best = Floor(0, "", 0, 0.0, 0, chain)
     for cuts in cuts_of(plan, carried):
-        open_cuts = (cuts.bytes > 0) & (cuts.bytes_per_ns > 0)
-        if not open_cuts.any():
+        if not len(cuts.bytes):
             continue
-        times_ns = np.divide(cuts.bytes, cuts.bytes_per_ns, out=np.zeros(len(cuts.bytes)), where=open_cuts)
+        times_ns = _least_ns(cuts.bytes, cuts.bytes_per_ns, starts_ns)
         most = int(times_ns.argmax())
+        twice_ps = math.floor(_least_ns(cuts.bytes / 2, cuts.bytes_per_ns, starts_ns).max() * PS_PER_NS)
+        best = replace(best, twice_ps=max(best.twice_ps, twice_ps))
         time_ps = math.floor(times_ns[most] * PS_PER_NS)
         if time_ps > best.lines_ps:
-            rate = float(cuts.bytes_per_ns[most])
-            best = Floor(time_ps, cuts.where(most), int(cuts.bytes[most]), rate, chain, changes)
+            used_ns = np.clip(times_ns[most] - starts_ns, 0.0, np.diff(starts_ns, append=np.inf))
+            rate = float(cuts.bytes_per_ns[most] @ (used_ns / used_ns.sum()))
+            best = Floor(time_ps, cuts.where(most), int(cuts.bytes[most]), rate, best.twice_ps, chain)
     return best if best.time_ps else None
+
+
+def _least_ns(sizes: Amounts, rates: Rates, starts_ns: Rates) -> Rates:
+    """Return when lines have carried so many bytes at the earliest; 0 where they never do.
+
+    ``rates``: a row for each of ``sizes``, with a column for each stretch, which begins at its entry of ``starts_ns``.
+    """
+    before = np.zeros(rates.shape)
+    np.cumsum(rates[:, :-1] * np.diff(starts_ns), axis=1, out=before[:, 1:])
+    rows, last = np.arange(len(sizes)), np.maximum((before < sizes[:, None]).sum(axis=1) - 1, 0)
+    rate = rates[rows, last]
+    own_ns = np.divide(sizes - before[rows, last], rate, out=np.zeros(len(sizes)), where=(sizes > 0) & (rate > 0))
+    return np.where(own_ns > 0, starts_ns[last] + own_ns, 0.0)

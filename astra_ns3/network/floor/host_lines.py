@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from astra_ns3.network.floor.carried import Numbers
+from astra_ns3.network.floor.line_rates import Rates, line_rates
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
-from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import parts_of
 
-Rates = npt.NDArray[np.float64]
 NONE = -1
 # Of a host, as bits of a word.
 _MOST_COMPONENTS = 62
@@ -23,25 +21,28 @@ _MOST_COMPONENTS = 62
 @lru_cache(maxsize=1)
 def host_lines(plan: NetworkPlan) -> HostLines:
     """Return the lines of a network's hosts, which each job's floor asks for."""
-    return HostLines(plan.graph, highest_rates(plan))
+    return HostLines(plan.graph, line_rates(plan).bytes_per_ns)
 
 
 class HostLines:
-    """The lines of hosts, and which part of the network each leads to: hosts forward nothing between two parts."""
+    """The lines of hosts, and which part of the network each leads to: hosts forward nothing between two parts.
 
-    def __init__(self, graph: Graph, rates_bps: npt.NDArray[np.float64]) -> None:
+    ``rates`` as :class:`LineRates` has them; rates of hosts have a column for each stretch of time, too.
+    """
+
+    def __init__(self, graph: Graph, rates: Rates) -> None:
         self._graph = graph
-        self._rates = rates_bps / 8e9  # bytes per nanosecond
+        self._rates = rates
         self._part = parts_of(graph)
-        lines: list[dict[int, float]] = [{} for _ in range(graph.hosts)]
+        lines: list[dict[int, Rates]] = [{} for _ in range(graph.hosts)]
+        self._none = np.zeros(rates.shape[1])
         beside = np.flatnonzero((graph.ends < graph.hosts).any(axis=1))
-        rates = self._rates[beside].tolist()
-        for number, (a, b), rate in zip(beside.tolist(), graph.ends[beside].tolist(), rates, strict=True):
+        for number, (a, b) in zip(beside.tolist(), graph.ends[beside].tolist(), strict=True):
             for host, peer in ((a, b), (b, a)):
                 if host < graph.hosts:
                     # A line from host to host is a part of its own.
                     part = self._part[peer] if peer >= graph.hosts else graph.nodes + number
-                    lines[host][part] = lines[host].get(part, 0.0) + rate
+                    lines[host][part] = lines[host].get(part, self._none) + rates[number]
         self._lines = lines
         most = max((len(each) for each in lines), default=1)
         self._most = min(max(most, 1), _MOST_COMPONENTS)
@@ -63,33 +64,33 @@ class HostLines:
         found[(found == 0) | self._not_all_known[own] | self._not_all_known[other]] = (1 << self._most) - 1
         return found
 
-    def own(self) -> npt.NDArray[np.float64]:
+    def own(self) -> Rates:
         """Return the joint rate of each host's lines."""
-        return np.array([sum(each.values()) for each in self._lines], dtype=np.float64)
+        return np.array([sum(each.values(), self._none) for each in self._lines])
 
-    def rates(self, mask: int) -> npt.NDArray[np.float64]:
+    def rates(self, mask: int) -> Rates:
         """Return the joint rate of each host's lines into the parts of ``mask``."""
         if mask not in self._rates_of:
             every = mask == (1 << self._most) - 1
             found = [
-                sum(rate for index, rate in enumerate(each.values()) if every or mask >> index & 1)
+                sum((rate for index, rate in enumerate(each.values()) if every or mask >> index & 1), self._none)
                 for each in self._lines
             ]
-            self._rates_of[mask] = np.array(found, dtype=np.float64)
+            self._rates_of[mask] = np.array(found)
         return self._rates_of[mask]
 
     @cached_property
-    def around_hosts(self) -> npt.NDArray[np.float64]:
+    def around_hosts(self) -> Rates:
         """Return the joint rate of the lines around each host."""
         return self._around(np.arange(self._graph.hosts))
 
     @cached_property
-    def around_boxes(self) -> npt.NDArray[np.float64]:
+    def around_boxes(self) -> Rates:
         """Return the joint rate of the lines around each box of hosts."""
         return self._around(np.array(self._graph.host_boxes, dtype=np.int64))
 
-    def _around(self, owners: Numbers) -> npt.NDArray[np.float64]:
-        """Return the joint rate of the lines between what each owner has and all else, shape ``(owners,)``.
+    def _around(self, owners: Numbers) -> Rates:
+        """Return the joint rate of the lines between what each owner has and all else.
 
         ``owners`` has the owner of each host. A switch that only hosts of one owner are joined to is that owner's:
         routers beside the hosts of a ring, switches inside a server; as is one all of whose links lead to what is that
@@ -110,22 +111,13 @@ class HostLines:
             np.minimum.at(lowest, ends[:, near], owner[ends[:, far]])
             np.maximum.at(highest, ends[:, near], owner[ends[:, far]])
         owner = np.where((owner == NONE) & (lowest == highest), lowest, owner)
-        found = np.zeros(int(owners.max()) + 1)
+        found = np.zeros((int(owners.max()) + 1, *self._none.shape))
         mine = owner[ends]
         crossing = mine[:, 0] != mine[:, 1]
         for column in (0, 1):
             counted = crossing & (mine[:, column] != NONE)
             np.add.at(found, mine[counted, column], self._rates[counted])
         return found
-
-
-def highest_rates(plan: NetworkPlan) -> npt.NDArray[np.float64]:
-    """Return the highest rate that each link ever has, in bits per second."""
-    rates = np.array([link.rate_bps for link in plan.graph.links], dtype=np.float64)
-    for change in plan.changes:
-        if isinstance(change.target, LinkTarget) and change.state.rate_bps is not None:
-            rates[change.target.link] = max(rates[change.target.link], change.state.rate_bps)
-    return rates
 
 
 def widest_rates(plan: AnyPlan, dimensions: Sequence[int]) -> tuple[float, ...]:
@@ -148,7 +140,7 @@ def widest_rates(plan: AnyPlan, dimensions: Sequence[int]) -> tuple[float, ...]:
             first = npu - npu % (stride * size)
             others = hosts[first : first + stride * size][inside != (npu - first) // stride]
             masks = lines.common(np.full(len(others), hosts[npu]), others)
-            most = max(most, float(lines.rates(int(np.bitwise_or.reduce(masks)))[hosts[npu]]))
+            most = max(most, float(lines.rates(int(np.bitwise_or.reduce(masks)))[hosts[npu]].max()))
         found.append(most)
         stride *= size
     return tuple(found)

@@ -23,11 +23,7 @@ from astra_ns3.units import counted, format_bytes, format_time
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
-_BOUNDS = {
-    "lines": "the lines allow",
-    "changing lines": "the lines allow at their highest rates",
-    "chain": "the longest chain allows",
-}
+_BOUNDS = {"lines": "the lines allow", "chain": "the longest chain allows"}
 # Fields of names with times, and what each name is called for scripts.
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"), ("jobs", "job"))
 

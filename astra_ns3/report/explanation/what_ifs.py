@@ -41,7 +41,7 @@ _LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_f
 class WhatIf:
     """A change and how much sooner the end would come; ``bounded``: it would be more, but the floor allows no more.
 
-    ``bound``: which kind of floor it is then, ``lines``, ``changing lines`` or the longest ``chain``. ``caveats``: what
+    ``bound``: which kind of floor it is then, ``lines`` or the longest ``chain``. ``caveats``: what
     may change besides and isn't counted.
     """
 
@@ -56,23 +56,23 @@ class WhatIf:
 class Lines:
     """How a network's lines bound a run, and what else of a run's network decides what would help.
 
-    ``least_ps``: what they need for its bytes, and ``chain_ps``: the longest chain of its computations, which takes its
-    time on any lines (0: not known). ``windows_grow``: a window is bandwidth times delay of its path, so it grows with
-    the lines. ``own_part``: a transport has a part of its own in a message's time. ``losses``: what ends them; packets
-    that come out of order are taken for lost, too. ``shared``: messages on one line slow each other down, so a line's
-    bytes take their time; False, too, where parts of messages aren't known, which may hide it. ``controlled``: a
-    congestion control may slow a message; else only a slower line ahead or a kernel paces it. ``changing``: lines
-    change during the run.
+    ``least_ps``: what they need for its bytes, ``twice_ps`` with twice their rates, and ``chain_ps``: the longest chain
+    of its computations, which takes its time on any lines (0: not known). ``windows_grow``: a window is bandwidth times
+    delay of its path, so it grows with the lines. ``own_part``: a transport has a part of its own in a message's time.
+    ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
+    slow each other down, so a line's bytes take their time; False, too, where parts of messages aren't known, which may
+    hide it. ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces
+    it.
     """
 
     least_ps: int
+    twice_ps: int
     windows_grow: bool = False
     own_part: bool = False
     losses: str = LOSSES
     chain_ps: int = 0
     shared: bool = True
     controlled: bool = True
-    changing: bool = False
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
@@ -92,8 +92,8 @@ class Lines:
         shared = parts_known and abilities_of(metadata.get("backend")).shared_lines
         controls = {in_force[kind].get("congestion_control") for kind in used}
         own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
-        changing = floor is not None and floor.get("lines_change", False)
-        return cls(least_ps, grow, own_part, losses, chain_ps, shared, controls != {"none"}, changing)
+        twice_ps = least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2)
+        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controls != {"none"})
 
 
 def has_own_part(metadata: RunDocument) -> bool:
@@ -125,19 +125,20 @@ def what_ifs(
         del found[LINE_RATE]
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
-    # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with.
-    busy_ps = lines.least_ps if lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps else 0
-    busy_ps = min(busy_ps, time_ps - _hiding_ps(kinds, parts))
-    found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines), busy_ps) // 2
+    # A line that is busy most of the time needs less then; else round trips may hide what it is busy with.
+    is_busy = lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps
+    saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
+    saved_ps = min(saved_ps, (time_ps - _hiding_ps(kinds, parts)) // 2)
+    found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines) // 2, saved_ps)
     found[FASTER_NPUS] = kinds.get(COMPUTE, 0) // 2
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []
     for words, ps in found.items():
-        lines_ps = lines.least_ps // 2 if words == FASTER_LINES else lines.least_ps
+        lines_ps = lines.twice_ps if words == FASTER_LINES else lines.least_ps
         chain_ps = lines.chain_ps // 2 if words == FASTER_NPUS else lines.chain_ps
         most_ps = max(0, time_ps - max(lines_ps, chain_ps))
         if ps > most_ps:
-            bound = "chain" if chain_ps > lines_ps else "changing lines" if lines.changing else "lines"
+            bound = "chain" if chain_ps > lines_ps else "lines"
             bounded.append(WhatIf(words, most_ps, bounded=True, bound=bound))
         else:
             bounded.append(WhatIf(words, ps))

@@ -29,7 +29,7 @@ from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.network.records import Chain
 from astra_ns3.system.messages import message_schedule
-from astra_ns3.topology.changes import Change, LinkTarget, State
+from astra_ns3.topology.changes import Change, LinkTarget, NpuTarget, State, SwitchTarget
 from astra_ns3.topology.distances import distances_to_groups, host_groups
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.routes import tables_by_groups
@@ -74,7 +74,7 @@ def test_a_part_of_a_picosecond_is_no_part_of_the_floor() -> None:
 
 def test_a_switch_that_several_hosts_are_joined_to_is_none_of_theirs() -> None:
     for cuts in cuts_of(packets(star()), carried((0, 1, 1000), (3, 2, 1000))):
-        assert cuts.bytes_per_ns.tolist() == [12.5] * 4
+        assert cuts.bytes_per_ns.tolist() == [[12.5]] * 4
 
 
 def test_npus_of_one_host_share_its_line_and_talk_beside_it() -> None:
@@ -179,7 +179,7 @@ def test_what_depends_on_the_network_alone_is_counted_once_for_all_floors(monkey
         raise AssertionError("counted again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("astra_ns3.network.floor.host_lines.highest_rates", counted)
+        patch.setattr("astra_ns3.network.floor.host_lines.line_rates", counted)
         assert found(one, (0, 2, 1250), (1, 3, 1250)) == (200_000, "the lines out of the leaf of NPU 0")
         with pytest.raises(AssertionError, match="counted again"):
             found(other, (0, 3, 1250))
@@ -278,15 +278,119 @@ def test_no_routes_are_faster_than_the_floor(seed: int) -> None:
     assert 1 - 1e-9 <= ratio < 1.5
 
 
-def test_a_line_counts_at_the_highest_rate_that_it_ever_has() -> None:
-    slower = Change(10, LinkTarget(0), State(rate_bps=10**9))
-    faster = Change(20, LinkTarget(0), State(rate_bps=400 * 10**9))
-    assert found(packets(star(), [slower]), (0, 1, 1250))[0] == 100_000
-    changing = packets(star(), [slower, faster])
-    assert found(changing, (0, 1, 5000), (2, 3, 1250)) == (400_000, "the lines into NPU 1")
-    floor = floor_of(changing, carried((0, 1, 5000)), NO_CHAIN)
+FRAME = 1538
+"""Bytes of TCP's largest frame on the line, which a link sends to its end when its rate falls."""
+
+
+def approx_ps(time_ps: float) -> Any:
+    return pytest.approx(time_ps, rel=0, abs=1)
+
+
+def rate(time_ps: int, link: int, gbps: float) -> Change:
+    return Change(time_ps, LinkTarget(link), State(rate_bps=round(gbps * 10**9)))
+
+
+def test_a_link_at_half_its_rate_carries_the_rest_for_twice_as_long() -> None:
+    """1 MB: 625,000 bytes in 50 us and FRAME bytes more at 12.5 bytes/ns, then the rest at 6.25."""
+    plan = packets(star(), [rate(50_000_000, 0, 50)])
+    least_ns = 50_000 + FRAME / 12.5 + (375_000 - FRAME) / 6.25
+    assert found(plan, (0, 1, 1_000_000)) == (approx_ps(least_ns * 1000), "the lines out of NPU 0")
+    assert found(plan, (2, 1, 1_000_000)) == (80_000_000, "the lines out of NPU 2")
+    floor = floor_of(plan, carried((0, 1, 1_000_000)), NO_CHAIN)
     assert floor is not None
-    assert floor.document(500_000)["lines_change"]
+    # At twice the rates 25 bytes/ns carry the whole before the link changes.
+    assert (floor.twice_ps, floor.bytes_per_ns) == (40_000_000, pytest.approx(1_000_000 / least_ns))
+
+
+def test_a_link_that_fails_carries_nothing_until_it_is_back() -> None:
+    """For 40 us of 80 us that 1 MB needs, but for a frame."""
+    link = LinkTarget(1)
+    plan = packets(star(), [Change(30_000_000, link, State(up=False)), Change(70_000_000, link, State(up=True))])
+    assert found(plan, (0, 1, 1_000_000)) == (approx_ps(120_000_000 - FRAME * 80), "the lines into NPU 1")
+    assert found(plan, (0, 1, 375_000))[0] == 30_000_000
+
+
+def test_a_link_that_is_down_stops_lines_of_its_switch_or_npu_too() -> None:
+    for target in (SwitchTarget(0), NpuTarget(0)):
+        plan = packets(star(), [Change(0, target, State(up=False)), Change(70_000_000, target, State(up=True))])
+        assert found(plan, (0, 1, 1250))[0] == 70_100_000
+
+
+def test_a_job_that_begins_after_a_change_has_the_lines_from_then_on() -> None:
+    plan, messages = packets(star(), [rate(50_000_000, 0, 50)]), carried((0, 1, 1_000_000))
+    assert (late := floor_of(plan, messages, NO_CHAIN, 60_000_000)) is not None
+    assert (late.time_ps, late.twice_ps, late.bytes_per_ns) == (160_000_000, 80_000_000, 6.25)
+    assert (amid := floor_of(plan, messages, NO_CHAIN, 40_000_000)) is not None
+    assert amid.time_ps == approx_ps((10_000 + FRAME / 12.5 + (875_000 - FRAME) / 6.25) * 1000)
+
+
+def test_uplinks_carry_what_is_left_of_them_while_one_is_down() -> None:
+    """2 x 12.5 bytes/ns above leaf 0, one of them down from 40 us on: 1 MB and FRAME bytes, then 12.5."""
+    plan = packets({**SPINES, "oversubscription": 2})
+    assert isinstance(plan, NetworkPlan)
+    uplink = next(number for number, link in enumerate(plan.graph.links) if min(link.a, link.b) >= 8)
+    failing = packets({**SPINES, "oversubscription": 2}, [Change(40_000_000, LinkTarget(uplink), State(up=False))])
+    messages = [(npu, npu + 4, 500_000) for npu in range(4)]
+    assert found(plan, *messages) == (80_000_000, "the lines out of the leaf of NPU 0")
+    assert found(failing, *messages) == (approx_ps(120_000_000 - FRAME * 80), "the lines out of the leaf of NPU 0")
+
+
+@pytest.mark.parametrize("kind", ["ring", "torus"])
+def test_halves_of_a_dimension_share_the_lines_that_are_up(kind: str) -> None:
+    """An all-to-all of 8 NPUs in a row closed by 2 lines, one of which is down from the first microsecond on."""
+    keys = {"kind": "ring", "npus": 8} if kind == "ring" else {"kind": "torus", "shape": [8]}
+    graph = packets({**keys, "link": LINK, "switch": SWITCH}).graph
+    beside = [number for number, link in enumerate(graph.links) if min(link.a, link.b) >= graph.hosts]
+    plan = packets({**keys, "link": LINK, "switch": SWITCH}, [Change(10**6, LinkTarget(beside[0]), State(up=False))])
+    time_ps, where = found(plan, *all_to_all(8, 100_000))
+    assert time_ps == approx_ps(10**6 + (16 * 100_000 - 25 * 1000 - FRAME) * 80)
+    assert "half of dimension" in where
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_floors_of_lines_that_change_are_integrals_of_their_rates(seed: int) -> None:
+    """Of each cut that is known here, in steps of 10 ns; each fall of a rate lets no more than a frame pass."""
+    draw, step_ns = random.Random(seed), 10
+    built = packets(SPINES).of_packets
+    assert built is not None
+    ends = built.graph.ends
+    times_ns = np.arange(0, 4_000_000, step_ns)
+    rates, falls, changes = np.full((len(ends), len(times_ns)), 12.5), np.zeros(len(ends)), list[Change]()
+    for link in draw.sample(range(len(ends)), 6):
+        up = True
+        for time_ns in sorted(draw.sample(range(step_ns, 100_000, step_ns), draw.randint(1, 5))):
+            gbps, up = draw.choice((25, 50, 100, 200)), not up or draw.random() < 0.5
+            changes.append(Change(time_ns * 1000, LinkTarget(link), State(rate_bps=gbps * 10**9, up=up)))
+            rates[link, times_ns >= time_ns] = gbps / 8 * up
+            falls[link] += 1
+        changes.append(Change(100_000_000, LinkTarget(link), State(up=True)))
+        rates[link, times_ns >= 100_000] = gbps / 8
+    messages = [(a, b, draw.randrange(1, 400_000)) for a, b, _ in all_to_all(8) if draw.random() < 0.5]
+    cuts = [{npu} for npu in range(8)] + [{0, 1, 2, 3, 8}]  # NPUs, and a leaf with its own
+    least_ns = [0.0, 0.0]
+    for inside in cuts:
+        lines = np.array([(a in inside) != (b in inside) for a, b in ends.tolist()])
+        carried_bytes = np.cumsum(rates[lines].sum(axis=0) * step_ns)
+        for at in (0, 1):
+            size = sum(row[2] for row in messages if row[at] in inside and row[1 - at] not in inside)
+            for index, slack in enumerate((falls[lines].sum() * FRAME, 0)):
+                least_ns[index] = max(least_ns[index], step_ns * np.searchsorted(carried_bytes, size - slack))
+    floor_ns = found(packets(SPINES, changes), *messages)[0] / 1000
+    assert least_ns[0] - step_ns <= floor_ns <= least_ns[1] + step_ns
+
+
+def test_a_change_within_a_frame_of_another_leaves_the_higher_of_their_rates() -> None:
+    """400 Gb/s for 1 ns in the midst of 1 Gb/s: no frame that begins then is cut short, nor does a second begin."""
+    plan = packets(star(), [rate(0, 0, 1), rate(5000, 0, 400), rate(6000, 0, 1)])
+    least_ns = 6 + FRAME / 50 + (10**6 - 5 * 0.125 - 50 - FRAME) / 0.125
+    assert found(plan, (0, 1, 10**6))[0] == approx_ps(least_ns * 1000)
+
+
+def test_of_more_changes_than_are_told_apart_the_highest_rates_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretches of 1 us by turns at 100 and 50 Gb/s, of which two count as one."""
+    changes = [rate(number * 10**6, 0, 50 if number % 2 else 100) for number in range(1, 100)]
+    monkeypatch.setattr("astra_ns3.network.floor.line_rates._MOST_NUMBERS", 50 * 4)
+    assert found(packets(star(), changes), (0, 1, 1_000_000))[0] == 80_000_000
 
 
 def grid(*dimensions: tuple[int, float]) -> AnyPlan:
@@ -412,7 +516,7 @@ def test_messages_of_many_sizes_between_many_pairs_are_all_counted() -> None:
 
 
 def test_only_what_lies_below_its_floor_is_warned_of() -> None:
-    floor = Floor(1_000_000, "the lines out of NPU 3", 12_500, 12.5)
+    floor = Floor(1_000_000, "the lines out of NPU 3", 12_500, 12.5, 500_000)
     assert floor_warnings(floor, 1_000_000) == ()
     assert floor_warnings(None, 5) == ()
     (words,) = floor_warnings(floor, 250_000)
@@ -424,7 +528,7 @@ def test_only_what_lies_below_its_floor_is_warned_of() -> None:
 
 
 def test_a_result_that_lies_below_its_floor_by_rounding_is_not_warned_of() -> None:
-    floor = Floor(10**12, "the lines out of NPU 3", 12_500, 12.5)
+    floor = Floor(10**12, "the lines out of NPU 3", 12_500, 12.5, 10**12 // 2)
     assert floor_warnings(floor, 10**12 - 1) == ()
     assert len(floor_warnings(floor, 10**12 - 10**7)) == 1
 
@@ -438,7 +542,7 @@ def test_the_longer_one_of_lines_and_chain_is_the_floor() -> None:
     assert lines is not None
     assert chain is not None
     assert alone is not None
-    told = {"bytes": 2500, "bytes_per_ns": 12.5, "lines_ps": 200_000, "lines_change": False}
+    told = {"bytes": 2500, "bytes_per_ns": 12.5, "lines_ps": 200_000, "twice_ps": 100_000}
     of_lines = {"kind": "lines", "where": "the lines out of NPU 0", "time_ps": 200_000, "share": 2.5}
     assert lines.document(500_000) == told | of_lines | {"chain_ps": 200_000}
     of_chain = {

@@ -193,7 +193,7 @@ def test_an_explanation_marks_a_run_below_its_floor() -> None:
         "bytes": 1,
         "bytes_per_ns": 1.0,
         "share": 0.25,
-        "lines_change": False,
+        "twice_ps": 2_000_000,
     }
     assert "below the floor  0.25 of the 4 us that the uplinks need" in replace(found, floor=floor).text()
     assert "below the floor" not in replace(found, floor={**floor, "share": 1.0}).text()

@@ -22,12 +22,6 @@ def test_a_floor_is_told_in_one_row(share: float, rows: list[tuple[str, str]]) -
     assert allowed_rows(_document(floor)) == rows
 
 
-def test_the_floor_of_lines_that_change_says_that_their_highest_rates_count() -> None:
-    floor: Any = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "share": 1.25, "lines_change": True}
-    said = "80% of what the lines at their highest rates allow (leaf 3's uplinks)"
-    assert allowed_rows(_document(floor)) == [("speed", said)]
-
-
 def test_a_chain_of_computations_is_told_as_such() -> None:
     floor: Any = {"time_ps": 4_000_000, "kind": "chain", "where": "what NPU 7 computes", "share": 1.25}
     assert allowed_rows(_document(floor)) == [("speed", "80% of what any network allows (what NPU 7 computes: 4 us)")]
