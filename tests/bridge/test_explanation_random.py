@@ -20,9 +20,10 @@ import astra_ns3
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.report.explanation.causes import Causes
-from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, MESSAGE, PHASE, WORK, Segment
+from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, MESSAGE, PHASE, WORK, Segment
 from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 RUNS = 60
@@ -190,4 +191,22 @@ def test_a_receive_that_comes_behind_its_message_has_not_waited(compat: str, sch
         record=["timeline", "flows"],
         output=tmp_path / "out",
     )
+    assert problems_of_explanation(result) == []
+
+
+def test_with_a_barrier_the_chain_goes_on_with_the_kernel_that_was_last(tmp_path: Path) -> None:
+    """The own kernel had copied its last message long before, and did nothing until the barrier."""
+    network = tmp_path / "network.yaml"
+    links = {"link": {"rate": "10Gbps", "delay": "500ns"}, "switch": {"buffer": "32MiB"}}
+    topology = {"kind": "single-switch", "npus": 4, "npus_per_host": 1, **links}
+    network.write_text(json.dumps({"topology": topology, "transport": {"kind": "tcp"}}), encoding="utf-8")
+    result = astra_ns3.run(
+        workload=parse_workload("DATA\n1\na -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 100001 0\n", "a.txt"),
+        system=parse_system({"collectives": "nccl", "nccl": {"NCCL_ALGO": "Tree"}}),
+        network=network,
+        compat="astra-sim-1.0",
+        record=["timeline", "flows"],
+        output=tmp_path / "out",
+    )
+    assert any(link.kind == LATENCY for link in critical_path(Tables(result)))
     assert problems_of_explanation(result) == []

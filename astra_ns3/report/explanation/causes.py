@@ -189,6 +189,7 @@ class Causes:
             if 0 <= time_ps - began_ps - tables.channels.start_ps(instance) <= tables.jitter_ps:
                 link = Segment(KERNEL, npu, began_ps, time_ps, collective=collective, protocol=protocol)
                 yield Cause((link,), Event(_SLOT, npu, began_ps, phase))
+            return  # with a barrier, another member was the last
         yield from self._of_untold_channel(event)
 
     def _of_freed(self, event: Event) -> Iterator[Cause]:
