@@ -335,7 +335,7 @@ def test_jobs_below_their_own_floors_are_warned_of_in_one_line(lows: int) -> Non
     assert own == ["a", "c"][:lows]
 
 
-def changing(backend: str, events: list[dict[str, Any]], start_ps: int = 0) -> astra_ns3.Result:
+def changing(backend: str, events: list[Any], start_ps: int = 0) -> astra_ns3.ScenarioResult:
     """An all-to-all of 4 NPUs below two leaves with two uplinks each: 1 MB to each other, 2 MB over each uplink."""
     link = {"rate": "100Gbps", "delay": "100ns"}
     spines = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "link": link, "uplink": link}
@@ -351,8 +351,8 @@ def changing(backend: str, events: list[dict[str, Any]], start_ps: int = 0) -> a
     workload = parse_workload("MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLTOALL 4000000 0\n", "all")
     system = small_system(**{"all-to-all-implementation": ["direct"]})
     tenant = Tenant("own", (0, 1, 2, 3), workload, system, start_ps=start_ps)
-    scenario = {"events": events}
-    return astra_ns3.run_scenario(scenario=scenario, network=parse_network(network), tenants=[tenant], backend=backend)
+    asked: dict[str, Any] = {"scenario": {"events": events}, "tenants": [tenant], "backend": backend}
+    return astra_ns3.run_scenario(network=parse_network(network), **asked)
 
 
 @pytest.mark.parametrize("backend", ["flow", "ns3"])
@@ -375,8 +375,8 @@ def test_no_run_on_lines_that_change_is_faster_than_its_floor(backend: str, seed
     draw, events = random.Random(seed), list[dict[str, Any]]()
     for _ in range(draw.randint(1, 5)):
         length_us = draw.randint(1, 80)
-        state = draw.choice([{"up": False}, *({"rate": f"{draw.randint(5, 150)}%"} for _ in range(3))])
-        target = draw.choice([{"nic": draw.randrange(4)}, {"link": draw.randrange(8)}])
+        state: dict[str, Any] = draw.choice([{"up": False}, *({"rate": f"{draw.randint(5, 150)}%"} for _ in range(3))])
+        target: dict[str, Any] = draw.choice([{"nic": draw.randrange(4)}, {"link": draw.randrange(8)}])
         again = {"every": f"{length_us + draw.randint(1, 40)}us", "times": draw.randint(2, 4)}
         events.append({"at": f"{draw.randint(0, 200)}us", "for": f"{length_us}us", **target, **state, **again})
     result = changing(backend, events, draw.choice([0, 30_000_000]))
