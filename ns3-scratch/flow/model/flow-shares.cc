@@ -23,6 +23,11 @@ Rounded(double rate)
 }
 } // namespace
 
+FlowShares::FlowShares(bool tellsBottlenecks)
+    : m_tellsBottlenecks(tellsBottlenecks)
+{
+}
+
 uint32_t
 FlowShares::AddLink(double capacity)
 {
@@ -83,6 +88,7 @@ FlowShares::Add(std::span<const FlowUse> uses, double cap)
     m_free.pop_back();
     Flow& flow = m_flows[number];
     flow.rate = 0.0;
+    flow.told = NONE;
     flow.cap = cap;
     double most = cap;
     uint32_t narrowest = NONE;
@@ -290,9 +296,11 @@ FlowShares::Solve()
     {
         Flow& flow = m_flows[number];
         flow.changed = false;
-        if (!flow.crossings.empty() && flow.rate != flow.limits.first)
+        const bool moved = m_tellsBottlenecks && flow.told != flow.limits.firstUse;
+        if (!flow.crossings.empty() && (flow.rate != flow.limits.first || moved))
         {
             flow.rate = flow.limits.first;
+            flow.told = flow.limits.firstUse;
             m_changed.push_back(number);
         }
     }

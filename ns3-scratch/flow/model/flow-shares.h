@@ -40,6 +40,8 @@ class FlowShares
     static constexpr uint32_t NONE = std::numeric_limits<uint32_t>::max(); //!< no link, no flow
     static constexpr double NO_LIMIT = std::numeric_limits<double>::infinity(); //!< rate or level
 
+    /// \param tellsBottlenecks whether Solve also returns flows that another link holds back
+    explicit FlowShares(bool tellsBottlenecks = false);
     /// \param capacity of a new link, in the unit of rates \return its number: 0, 1, ...
     uint32_t AddLink(double capacity);
     /// \param uses links of a new flow, at least one, none twice \param cap its rate is never above
@@ -134,6 +136,7 @@ class FlowShares
     struct Flow
     {
         double rate{0.0};                //!< told last
+        uint32_t told{NONE};             //!< which of its links held it back then
         double cap{NO_LIMIT};            //!< its own
         Limits limits;                   //!< what holds it back
         bool changed{false};             //!< it may be among those that changed
@@ -165,6 +168,7 @@ class FlowShares
 
     using Entry = std::pair<double, uint32_t>; //!< a level and a link
 
+    bool m_tellsBottlenecks;      //!< they count as changes
     std::vector<Link> m_links;    //!< by number
     std::vector<Flow> m_flows;    //!< by number
     std::vector<uint32_t> m_free; //!< numbers to use again
