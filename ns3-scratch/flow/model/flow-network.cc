@@ -16,7 +16,7 @@ FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowR
       m_meter(meter),
       m_tallies(tallies),
       m_rooms(rooms),
-      m_shares(tallies)
+      m_shares(tallies ? LINE_STEP : 0.0)
 {
 }
 
@@ -49,7 +49,7 @@ FlowNetwork::Begin(const FlowDemand& demand)
     flow.rate = flow.answered = 0.0;
     flow.left = demand.bytes;
     flow.sincePs = flow.talliedPs = Simulator::Now().GetTimeStep();
-    flow.bottleneck = flow.stands = FlowShares::NONE;
+    flow.slowing = flow.stands = FlowShares::NONE;
     flow.standing = 0.0;
     flow.waits.clear();
     m_agenda.Add(number, m_order++, FlowAgenda::NEVER);
@@ -110,10 +110,10 @@ FlowNetwork::Tally(Flow& flow, uint32_t link, int64_t nowPs)
     }
     const auto passedPs = static_cast<double>(nowPs - flow.talliedPs);
     const double ownPs = flow.rate > 0.0 ? passedPs * flow.rate / flow.alone : 0.0;
-    Wait(flow, flow.bottleneck, passedPs - ownPs);
+    Wait(flow, flow.slowing, passedPs - ownPs);
     Wait(flow, SLOWED, ownPs * (1.0 - flow.demand.used));
     flow.talliedPs = nowPs;
-    flow.bottleneck = link;
+    flow.slowing = link;
     flow.alone = FlowShares::NO_LIMIT;
     for (const FlowUse& use : flow.demand.forth)
     {
@@ -219,7 +219,7 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
         }
     }
     Settle(flow, nowPs);
-    Tally(flow, bottleneck, nowPs);
+    Tally(flow, m_shares.GetSlowing(number), nowPs);
     if (flow.demand.startBytes > 0.0)
     {
         const uint32_t first = flow.demand.forth.front().link;
@@ -253,7 +253,7 @@ FlowNetwork::Solve()
         const double rate = m_shares.GetRate(number);
         if (rate == flow.rate)
         {
-            Tally(flow, m_shares.GetBottleneck(number), nowPs);
+            Tally(flow, m_shares.GetSlowing(number), nowPs);
         }
         else
         {

@@ -96,17 +96,17 @@ class FlowNetwork
     /// A flow that goes on.
     struct Flow
     {
-        FlowDemand demand;                     //!< what it wants
-        double rate{0.0};                      //!< bytes per picosecond
-        double answered{0.0};                  //!< the rate that its acknowledgements have or get
-        double left{0.0};                      //!< bytes to come when it had got its rate
-        int64_t sincePs{0};                    //!< when that was
-        uint32_t bottleneck{FlowShares::NONE}; //!< what holds it back, if tallied
-        double alone{0.0};                     //!< the rate that its lines would give it alone
-        int64_t talliedPs{0};                  //!< until when its waits are known
-        uint32_t stands{FlowShares::NONE};     //!< in front of this link
-        double standing{0.0};                  //!< so many of its bytes
-        std::vector<FlowWait> waits;           //!< by link, each once, if tallied
+        FlowDemand demand;                  //!< what it wants
+        double rate{0.0};                   //!< bytes per picosecond
+        double answered{0.0};               //!< the rate that its acknowledgements have or get
+        double left{0.0};                   //!< bytes to come when it had got its rate
+        int64_t sincePs{0};                 //!< when that was
+        uint32_t slowing{FlowShares::NONE}; //!< what slows it, if tallied
+        double alone{0.0};                  //!< the rate that its lines would give it alone
+        int64_t talliedPs{0};               //!< until when its waits are known
+        uint32_t stands{FlowShares::NONE};  //!< in front of this link
+        double standing{0.0};               //!< so many of its bytes
+        std::vector<FlowWait> waits;        //!< by link, each once, if tallied
     };
 
     /// What a link has for acknowledgements.

@@ -23,8 +23,8 @@ Rounded(double rate)
 }
 } // namespace
 
-FlowShares::FlowShares(bool tellsBottlenecks)
-    : m_tellsBottlenecks(tellsBottlenecks)
+FlowShares::FlowShares(double within)
+    : m_within(within)
 {
 }
 
@@ -52,6 +52,38 @@ FlowShares::FindLimits(const Flow& flow) const
         }
     }
     return found;
+}
+
+uint32_t
+FlowShares::FindSlowing(const Flow& flow) const
+{
+    if (flow.crossings.empty() || flow.limits.firstUse == NONE)
+    {
+        return NONE;
+    }
+    uint32_t use = 0;
+    for (; use < flow.limits.firstUse; ++use)
+    {
+        const Link& link = m_links[flow.crossings[use].link];
+        const bool full = link.load >= link.capacity * (1 - m_within);
+        const double equal = full ? link.capacity / link.shares : NO_LIMIT;
+        const double level = link.level < NO_LIMIT ? link.level : equal;
+        if (level <= flow.limits.first * (1 + m_within))
+        {
+            break;
+        }
+    }
+    return flow.crossings[use].link;
+}
+
+void
+FlowShares::Touch(uint32_t number)
+{
+    if (m_within > 0.0 && !m_links[number].moved)
+    {
+        m_links[number].moved = true;
+        m_moved.push_back(number);
+    }
 }
 
 void
@@ -88,7 +120,7 @@ FlowShares::Add(std::span<const FlowUse> uses, double cap)
     m_free.pop_back();
     Flow& flow = m_flows[number];
     flow.rate = 0.0;
-    flow.told = NONE;
+    flow.slowing = NONE;
     flow.cap = cap;
     double most = cap;
     uint32_t narrowest = NONE;
@@ -110,6 +142,7 @@ FlowShares::Add(std::span<const FlowUse> uses, double cap)
         Link& link = m_links[crossing.link];
         const double load = link.load + crossing.share * (bound ? flow.limits.first : most);
         link.load += crossing.share * flow.limits.GetRate();
+        Touch(crossing.link);
         if (link.level < NO_LIMIT || load > link.capacity * (1 + LEVEL_CLOSE) ||
             (!bound && crossing.link == narrowest))
         {
@@ -126,6 +159,7 @@ FlowShares::Leave(const Flow& flow, uint32_t use)
     const Crossing& crossing = flow.crossings[use];
     Link& link = m_links[crossing.link];
     link.load -= crossing.share * flow.limits.GetRate();
+    Touch(crossing.link);
     const Member last = link.members.back();
     link.members[crossing.slot] = last;
     m_flows[last.flow].crossings[last.use].slot = crossing.slot;
@@ -158,6 +192,7 @@ void
 FlowShares::SetCapacity(uint32_t number, double capacity)
 {
     m_links[number].capacity = capacity;
+    Touch(number);
     if (!m_links[number].members.empty())
     {
         Mark(number);
@@ -217,6 +252,7 @@ FlowShares::Spread(const Flow& flow, const Limits& before, uint32_t use)
         const Crossing& crossing = flow.crossings[other];
         Link& link = m_links[crossing.link];
         link.load += crossing.share * moreRate;
+        Touch(crossing.link);
         if (other == use || link.dirty)
         {
             continue;
@@ -291,16 +327,25 @@ FlowShares::Solve()
             SetLevel(number, level);
         }
     }
+    for (const uint32_t number : m_moved)
+    {
+        m_links[number].moved = false;
+        for (const Member& member : m_links[number].members)
+        {
+            Note(member.flow);
+        }
+    }
+    m_moved.clear();
     m_changed.clear();
     for (const uint32_t number : m_touched)
     {
         Flow& flow = m_flows[number];
         flow.changed = false;
-        const bool moved = m_tellsBottlenecks && flow.told != flow.limits.firstUse;
-        if (!flow.crossings.empty() && (flow.rate != flow.limits.first || moved))
+        const uint32_t slowing = m_within > 0.0 ? FindSlowing(flow) : NONE;
+        if (!flow.crossings.empty() && (flow.rate != flow.limits.first || flow.slowing != slowing))
         {
             flow.rate = flow.limits.first;
-            flow.told = flow.limits.firstUse;
+            flow.slowing = slowing;
             m_changed.push_back(number);
         }
     }
