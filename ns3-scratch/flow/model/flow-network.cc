@@ -110,8 +110,8 @@ FlowNetwork::Tally(Flow& flow, uint32_t link, int64_t nowPs)
     }
     const auto passedPs = static_cast<double>(nowPs - flow.talliedPs);
     const double ownPs = flow.rate > 0.0 ? passedPs * flow.rate / flow.alone : 0.0;
-    Wait(flow, flow.slowing, passedPs - ownPs);
-    Wait(flow, SLOWED, ownPs * (1.0 - flow.demand.used));
+    Wait(flow, flow.slowing, (passedPs - ownPs) * flow.demand.used);
+    Wait(flow, SLOWED, passedPs * (1.0 - flow.demand.used));
     flow.talliedPs = nowPs;
     flow.slowing = link;
     flow.alone = FlowShares::NO_LIMIT;

@@ -54,6 +54,33 @@ FlowShares::FindLimits(const Flow& flow) const
     return found;
 }
 
+double
+FlowShares::FindEqual(const Link& link) const
+{
+    const bool full = link.load >= link.capacity * (1 - m_within);
+    return link.level < NO_LIMIT || !full ? link.level : link.capacity / link.shares;
+}
+
+void
+FlowShares::NoteMoved()
+{
+    for (const uint32_t number : m_moved)
+    {
+        Link& link = m_links[number];
+        link.moved = false;
+        const double equal = FindEqual(link);
+        if (equal < link.equal * (1 - m_within) || equal > link.equal * (1 + m_within))
+        {
+            link.equal = equal;
+            for (const Member& member : link.members)
+            {
+                Note(member.flow);
+            }
+        }
+    }
+    m_moved.clear();
+}
+
 uint32_t
 FlowShares::FindSlowing(const Flow& flow) const
 {
@@ -62,16 +89,10 @@ FlowShares::FindSlowing(const Flow& flow) const
         return NONE;
     }
     uint32_t use = 0;
-    for (; use < flow.limits.firstUse; ++use)
+    while (use < flow.limits.firstUse &&
+           FindEqual(m_links[flow.crossings[use].link]) > flow.limits.first * (1 + m_within))
     {
-        const Link& link = m_links[flow.crossings[use].link];
-        const bool full = link.load >= link.capacity * (1 - m_within);
-        const double equal = full ? link.capacity / link.shares : NO_LIMIT;
-        const double level = link.level < NO_LIMIT ? link.level : equal;
-        if (level <= flow.limits.first * (1 + m_within))
-        {
-            break;
-        }
+        use++;
     }
     return flow.crossings[use].link;
 }
@@ -327,15 +348,7 @@ FlowShares::Solve()
             SetLevel(number, level);
         }
     }
-    for (const uint32_t number : m_moved)
-    {
-        m_links[number].moved = false;
-        for (const Member& member : m_links[number].members)
-        {
-            Note(member.flow);
-        }
-    }
-    m_moved.clear();
+    NoteMoved();
     m_changed.clear();
     for (const uint32_t number : m_touched)
     {

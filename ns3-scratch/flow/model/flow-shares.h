@@ -108,6 +108,7 @@ class FlowShares
         double shares{0.0};          //!< sum of its flows' shares
         bool dirty{false};           //!< it must be filled again
         bool moved{false};           //!< its load has changed since the last Solve
+        double equal{NO_LIMIT};      //!< rate from which it slowed flows, if full
         std::vector<Member> members; //!< its flows
     };
 
@@ -161,11 +162,15 @@ class FlowShares
 
     /// \return the limits of a flow, found anew
     Limits FindLimits(const Flow& flow) const;
+    /// \return the rate of flows that a link slows, or no limit if it isn't full
+    double FindEqual(const Link& link) const;
+    /// Flows may be slowed by other links than before.
+    void NoteMoved();
     /// \return the link that slows a flow
     uint32_t FindSlowing(const Flow& flow) const;
     /// A link has to be filled.
     void Mark(uint32_t link);
-    /// Another link may slow the flows of a link.
+    /// The load of a link changes.
     void Touch(uint32_t link);
     /// \param link one to fill \return its level
     double Fill(Link& link);
