@@ -38,9 +38,9 @@ def of_flows(network: NetworkConfig, flows: list[Flow], folder: Path, **keys: An
     return accounts, hops[hops.waited_ps > 0]
 
 
-def waits_of(accounts: pd.DataFrame, hops: pd.DataFrame, source: int) -> dict[str, int]:
-    """What the only message of ``source`` waited at each port."""
-    (message,) = accounts.index[accounts.source == source]
+def waits_of(accounts: pd.DataFrame, hops: pd.DataFrame, source: int, destination: int) -> dict[str, int]:
+    """What the only message from ``source`` to ``destination`` waited at each port."""
+    (message,) = accounts.index[(accounts.source == source) & (accounts.destination == destination)]
     own = hops[hops.message == message]
     return dict(zip(own.port.astype(str), own.waited_ps, strict=True))
 
@@ -61,9 +61,19 @@ def test_a_flow_waits_at_one_port_while_it_shares_that_and_at_the_next_while_it_
     network = roce_network(SIDES, congestion_control="dcqcn")
     flows = [Flow(0, 4, 2 * MB + later_ps * MB // MB_PS), Flow(1, 5, MB), Flow(6, 4, MB, start_ps=2 * MB_PS + later_ps)]
     accounts, hops = of_flows(network, flows, tmp_path, backend="flow")
-    expected = {0: {TRUNK: MB_PS, INTO_4: MB_PS}, 1: {TRUNK: MB_PS}, 6: {INTO_4: MB_PS}}
-    for source, waits in expected.items():
-        assert waits_of(accounts, hops, source) == pytest.approx(waits, rel=1e-4)
+    expected = {(0, 4): {TRUNK: MB_PS, INTO_4: MB_PS}, (1, 5): {TRUNK: MB_PS}, (6, 4): {INTO_4: MB_PS}}
+    for pair, waits in expected.items():
+        assert waits_of(accounts, hops, *pair) == pytest.approx(waits, rel=1e-4)
+
+
+@pytest.mark.parametrize("control", ["dcqcn", "swift"])
+def test_the_first_of_two_full_ports_slows_a_flow_as_long_as_it_is_full(tmp_path: Path, control: str) -> None:
+    """Two flows of host 0 fill its line and the trunk; when one has ended, host 1 fills the trunk instead."""
+    flows = [Flow(0, 4, 2 * MB), Flow(0, 5, MB), Flow(1, 5, MB, start_ps=2 * MB_PS)]
+    network = roce_network(SIDES, congestion_control=control)
+    accounts, hops = of_flows(network, flows, tmp_path, backend="flow")
+    assert waits_of(accounts, hops, 0, 4) == pytest.approx({"host0": MB_PS, TRUNK: MB_PS}, rel=0.01)
+    assert waits_of(accounts, hops, 0, 5) == pytest.approx({"host0": MB_PS}, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -138,4 +148,14 @@ def test_a_flow_without_a_way_has_lost_the_time_until_there_is_one(tmp_path: Pat
     flows = [Flow(0, 4, MB), Flow(1, 5, MB)]
     accounts, hops = of_flows(network, flows, tmp_path, backend="flow", changes=changes)
     assert accounts.lost_ps.tolist() == pytest.approx([up - down] * 2, rel=1e-3)
-    assert waits_of(accounts, hops, 0) == pytest.approx({TRUNK: MB_PS}, rel=1e-3)
+    assert waits_of(accounts, hops, 0, 4) == pytest.approx({TRUNK: MB_PS}, rel=1e-3)
+
+
+def test_sprayed_flows_wait_at_all_equal_lines_alike(tmp_path: Path) -> None:
+    """Four hosts of a leaf send over two uplinks."""
+    sizes = {"leaves": 2, "spines": 2, "hosts_per_leaf": 4, "switch": {"buffer": "1GB"}}
+    topology = {"kind": "leaf-spine", **sizes, "link": LINK, "routing": {"kind": "spray"}}
+    flows = [Flow(sender, 4 + receiver, MB) for sender in range(4) for receiver in range(4)]
+    _, hops = of_flows(roce_network(topology, congestion_control="dcqcn"), flows, tmp_path, backend="flow")
+    waited = hops.groupby("port", observed=True).waited_ps.sum()
+    assert waited.to_dict() == pytest.approx({"switch0:4": waited.sum() / 2, "switch0:5": waited.sum() / 2}, rel=0.1)

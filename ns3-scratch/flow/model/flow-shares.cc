@@ -82,19 +82,25 @@ FlowShares::NoteMoved()
 }
 
 uint32_t
-FlowShares::FindSlowing(const Flow& flow) const
+FlowShares::FindSlowing(uint32_t number) const
 {
+    const Flow& flow = m_flows[number];
     if (flow.crossings.empty() || flow.limits.firstUse == NONE)
     {
         return NONE;
     }
+    const auto slows = [&](uint32_t use) {
+        const Link& link = m_links[flow.crossings[use].link];
+        return FindEqual(link) <= flow.limits.first * (1 + m_within);
+    };
     uint32_t use = 0;
-    while (use < flow.limits.firstUse &&
-           FindEqual(m_links[flow.crossings[use].link]) > flow.limits.first * (1 + m_within))
+    while (use < flow.limits.firstUse && !slows(use))
     {
         use++;
     }
-    return flow.crossings[use].link;
+    const auto equal = static_cast<uint32_t>(std::lround(1.0 / flow.crossings[use].share));
+    const uint32_t other = use + number % equal;
+    return flow.crossings[other < flow.crossings.size() && slows(other) ? other : use].link;
 }
 
 void
@@ -354,7 +360,7 @@ FlowShares::Solve()
     {
         Flow& flow = m_flows[number];
         flow.changed = false;
-        const uint32_t slowing = m_within > 0.0 ? FindSlowing(flow) : NONE;
+        const uint32_t slowing = m_within > 0.0 ? FindSlowing(number) : NONE;
         if (!flow.crossings.empty() && (flow.rate != flow.limits.first || flow.slowing != slowing))
         {
             flow.rate = flow.limits.first;

@@ -63,7 +63,8 @@ class FlowShares
     }
 
     /// \param flow a flow \return the first full link on its way of which it has no less than
-    /// others, or NONE if its cap holds it back; found by the last Solve
+    /// others, one of them if it is sprayed over equal ones, or NONE if its cap holds it back;
+    /// found by the last Solve
     uint32_t GetSlowing(uint32_t flow) const
     {
         return m_flows[flow].slowing;
@@ -167,7 +168,7 @@ class FlowShares
     /// Flows may be slowed by other links than before.
     void NoteMoved();
     /// \return the link that slows a flow
-    uint32_t FindSlowing(const Flow& flow) const;
+    uint32_t FindSlowing(uint32_t flow) const;
     /// A link has to be filled.
     void Mark(uint32_t link);
     /// The load of a link changes.
