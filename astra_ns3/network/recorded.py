@@ -176,6 +176,7 @@ ACCOUNT_HOPS = RecordedTable(
         Column("serialisation_ps", "int64", "ps", "on the line"),
         Column("propagation_ps", "int64", "ps", "along the cable"),
     ),
+    notes="Flows have rows of the NIC, with all that a message takes alone, and of the other ports where it waited.",
 )
 ACCOUNT_SERVED = RecordedTable(
     "account_served",

@@ -423,15 +423,6 @@ def test_a_port_with_a_queue_of_few_frames_is_no_trouble() -> None:
     assert all(port["highest_queue_bytes"] > 10_000 for port in crowd.congested)
 
 
-@pytest.mark.parametrize("backend", ["flow", "ns3"])
-def test_flows_say_that_a_wait_counts_at_one_port(backend: str) -> None:
-    workload = parse_workload("MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLTOALL 40000 0\n", "one")
-    network = parse_network({"topology": TOPOLOGIES["star"], "transport": {"kind": "roce"}})
-    record = ("timeline", "accounts")
-    result = astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend, record=record)
-    assert ("counts at the port that slowed it longest" in explain(result).text()) == (backend == "flow")
-
-
 @pytest.mark.parametrize("backend", ["flow", "analytical", "analytical-queues"])
 def test_without_packets_nobody_says_that_ports_had_no_trouble(backend: str) -> None:
     transport = {"kind": "roce", "congestion_control": "none", "reliability": {"kind": "selective-repeat"}}

@@ -335,7 +335,7 @@ def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None
     hops: Any = played.table("account_hops")
     parts = [name for name in accounts if name.endswith("_ps") and name not in ("start_ps", "end_ps")]
     assert (accounts[parts].sum(axis=1) == accounts.end_ps - accounts.start_ps).all()
-    into_0 = hops[hops.message.isin(accounts.index[accounts.source == 1])]
+    into_0 = hops[(hops.queue_ps > 0) & hops.message.isin(accounts.index[accounts.source == 1])]
     assert set(into_0.port.astype(str)) == {"switch0:0"}
     assert accounts.turn_ps.max() > accounts.turn_ps.min() == 0
 

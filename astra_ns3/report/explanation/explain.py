@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
-from astra_ns3.network.backends import abilities_of
 from astra_ns3.report.explanation.explanation import (
     ChannelTime,
     Communication,
@@ -167,9 +166,6 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
         found.append(f"single {what}: run with --record flows")
     if remedy:
         found.append(f"what {what} waited for, and where: run with {remedy}")
-    abilities = abilities_of(run.metadata.get("backend"))
-    if messages is not None and has_accounts(messages) and abilities.shared_lines and not abilities.packets:
-        found.append("waits at each port: a flow's wait counts at the port that slowed it longest")
     if whole and is_analytical(run):
         found.append(f"ports with losses, pauses, marks or long queues: run with {PACKETS_NEEDED}")
     return tuple(found)
@@ -377,8 +373,7 @@ def _slowest(
 def _hops(run: Records, messages: Columns | None, rows: npt.NDArray[np.int64]) -> Columns | None:
     """Return the ports on the way of messages at ``rows``, and what they waited; None if they were not recorded.
 
-    RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone. Without
-    packets the port that held a message up is the only one, with all of its wait, and may be a switch's.
+    RoCE's NICs keep packets in queue pairs, so the wait at a packet's first port is in its message's account alone.
     """
     table = table_of(run, "account_hops")
     if table is None or messages is None:

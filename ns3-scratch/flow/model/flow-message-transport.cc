@@ -63,7 +63,11 @@ FlowMessageTransport::FlowMessageTransport(FlowContext context)
 {
     if (m_context.queues)
     {
-        m_queued = std::make_unique<FlowQueues>(*this, m_meter, m_context.grain, m_rooms);
+        m_queued = std::make_unique<FlowQueues>(*this,
+                                                m_meter,
+                                                m_accountant != nullptr,
+                                                m_context.grain,
+                                                m_rooms);
         m_queued->AddLink(0.0, 0, true);
     }
     m_rooms.AddLink(nullptr);
@@ -482,9 +486,8 @@ void
 FlowMessageTransport::FlowEnded(uint32_t flow)
 {
     const uint32_t number = m_queueOf[flow];
-    const uint32_t link = m_network.GetLongestBottleneck(flow);
     Queue& queue = m_queues[number];
-    Deliver(queue, TakeFirst(number), queue.beganPs, link);
+    Deliver(queue, TakeFirst(number), queue.beganPs, m_network.GetWaits(flow));
     if (!queue.messages.empty())
     {
         Begin(number);
@@ -514,7 +517,7 @@ void
 FlowMessageTransport::FlowPassed(uint32_t flow)
 {
     const Sent& sent = m_sent[flow];
-    Deliver(m_queues[sent.queue], sent.message, sent.beganPs, m_queued->GetLongestWait(flow));
+    Deliver(m_queues[sent.queue], sent.message, sent.beganPs, m_queued->GetWaits(flow));
     Free(sent.queue);
 }
 
@@ -522,7 +525,7 @@ void
 FlowMessageTransport::Deliver(Queue& queue,
                               const CollectiveMessage& message,
                               int64_t beganPs,
-                              uint32_t link)
+                              const std::vector<FlowWait>& waits)
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
@@ -546,7 +549,7 @@ FlowMessageTransport::Deliver(Queue& queue,
         });
         return;
     }
-    const MessageAccount account = AccountOf(queue, message, beganPs, link);
+    const MessageAccount account = AccountOf(queue, message, beganPs, waits);
     Simulator::Schedule(delay, [this, message, account] {
         m_context.listener->BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
         m_accountant->MessageAccounted(message, account);
@@ -584,11 +587,48 @@ FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
     count(*queue.back, answers, answers * (kind.answerWireBytes - kind.lineGapBytes));
 }
 
+std::vector<FlowWait>
+FlowMessageTransport::Divide(const Queue& queue, std::vector<FlowWait> waits, int64_t timePs)
+{
+    const auto placeOf = [&queue](const FlowWait& wait) {
+        return std::find_if(queue.forth->begin(), queue.forth->end(), [&wait](const FlowUse& use) {
+            return use.link == wait.link;
+        });
+    };
+    std::stable_sort(waits.begin(), waits.end(), [&placeOf](const auto& one, const auto& other) {
+        return placeOf(one) < placeOf(other);
+    });
+    if (waits.empty() || waits.front().link != queue.forth->front().link)
+    {
+        waits.insert(waits.begin(), {queue.forth->front().link, 0.0});
+    }
+    // What one link has slowed waits less behind it.
+    double behindPs = 0.0;
+    double sumPs = 0.0;
+    for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait)
+    {
+        wait->ps += behindPs;
+        behindPs = std::min(wait->ps, 0.0);
+        wait->ps -= behindPs;
+        sumPs += wait->ps;
+    }
+    double passedPs = 0.0;
+    double givenPs = 0.0;
+    for (FlowWait& wait : waits)
+    {
+        passedPs += wait.ps;
+        const double share = sumPs > 0.0 ? passedPs / sumPs : 1.0;
+        wait.ps = std::round(share * static_cast<double>(timePs)) - givenPs;
+        givenPs += wait.ps;
+    }
+    return waits;
+}
+
 MessageAccount
 FlowMessageTransport::AccountOf(const Queue& queue,
                                 const CollectiveMessage& message,
                                 int64_t beganPs,
-                                uint32_t link) const
+                                const std::vector<FlowWait>& waits) const
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
@@ -597,7 +637,6 @@ FlowMessageTransport::AccountOf(const Queue& queue,
     const int64_t alonePs = std::min(AlonePs(kind, way.path, message.bytes), timePs);
     const int64_t waitPs = timePs - alonePs;
     const int64_t delayPs = std::min(way.path.delayPs, alonePs);
-    const bool inNic = link == queue.forth->front().link;
     MessageAccount account;
     const int64_t opensPs = std::clamp<int64_t>(queue.openPs - message.startPs, 0, turnPs);
     account.Add(AccountPart::TRANSPORT, opensPs);
@@ -605,15 +644,32 @@ FlowMessageTransport::AccountOf(const Queue& queue,
     account.Add(AccountPart::PROPAGATION, delayPs);
     account.Add(AccountPart::SERIALISATION, alonePs - delayPs);
     account.Add(AccountPart::ACKNOWLEDGEMENT, way.answerPs);
-    account.Add(link == FlowShares::NONE ? AccountPart::WINDOW
-                : inNic                  ? AccountPart::NIC_QUEUE
-                                         : AccountPart::SWITCH_QUEUE,
-                waitPs);
-    const FabricPort* held = m_portOf[link == FlowShares::NONE ? queue.forth->front().link : link];
-    if (held)
+    const uint32_t nic = m_portOf[queue.forth->front().link]->GetPlace().node;
+    std::vector<AccountHop> hops;
+    int64_t arrivalPs = beganPs + waitPs;
+    for (const FlowWait& wait : Divide(queue, waits, waitPs))
     {
-        const int64_t queuePs = link == FlowShares::NONE ? 0 : waitPs;
-        account.AddHop({held, beganPs, queuePs, 0, alonePs - delayPs, delayPs});
+        const auto ps = static_cast<int64_t>(wait.ps);
+        const FabricPort* port = wait.link < m_portOf.size() ? m_portOf[wait.link] : nullptr;
+        account.Add(wait.link == FlowShares::NONE      ? AccountPart::WINDOW
+                    : wait.link == FlowNetwork::SLOWED ? AccountPart::PACING
+                    : !port                            ? AccountPart::LOST
+                    : port->GetPlace().node == nic     ? AccountPart::NIC_QUEUE
+                                                       : AccountPart::SWITCH_QUEUE,
+                    ps);
+        if (port && (hops.empty() || ps > 0))
+        {
+            hops.push_back({port, 0, ps, 0, 0, 0});
+            arrivalPs -= ps;
+        }
+    }
+    hops.front().serialisationPs = alonePs - delayPs;
+    hops.front().propagationPs = delayPs;
+    for (AccountHop& hop : hops)
+    {
+        hop.arrivalPs = arrivalPs;
+        account.AddHop(hop);
+        arrivalPs += hop.queuePs + hop.serialisationPs + hop.propagationPs;
     }
     return account;
 }

@@ -201,15 +201,22 @@ class FlowMessageTransport : public MessageTransport,
     CollectiveMessage TakeFirst(uint32_t queue);
     /// No message of a queue is under way.
     void Free(uint32_t queue);
-    /// A message whose flow has ended arrives later. \param link what held it back for longest
-    void Deliver(Queue& queue, const CollectiveMessage& message, int64_t beganPs, uint32_t link);
+    /// A message whose flow has ended arrives later. \param waits of the flow
+    void Deliver(Queue& queue,
+                 const CollectiveMessage& message,
+                 int64_t beganPs,
+                 const std::vector<FlowWait>& waits);
     /// Count what a message has sent at all ports.
     void Count(const Queue& queue, uint64_t bytes);
-    /// \return where the time of a message went. \param link what held it back for longest
+    /// \return waits in the order of a message's way, which add up to a time in whole picoseconds
+    static std::vector<FlowWait> Divide(const Queue& queue,
+                                        std::vector<FlowWait> waits,
+                                        int64_t timePs);
+    /// \return where the time of a message went. \param waits of its flow
     MessageAccount AccountOf(const Queue& queue,
                              const CollectiveMessage& message,
                              int64_t beganPs,
-                             uint32_t link) const;
+                             const std::vector<FlowWait>& waits) const;
 
     FlowContext m_context;                                    //!< what flows travel over
     std::unique_ptr<RoceMessageParts> m_parts;                //!< of messages, if split

@@ -15,7 +15,8 @@ FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowR
     : m_owner(owner),
       m_meter(meter),
       m_tallies(tallies),
-      m_rooms(rooms)
+      m_rooms(rooms),
+      m_shares(tallies ? LINE_STEP : 0.0)
 {
 }
 
@@ -47,10 +48,10 @@ FlowNetwork::Begin(const FlowDemand& demand)
     flow.demand = demand;
     flow.rate = flow.answered = 0.0;
     flow.left = demand.bytes;
-    flow.sincePs = Simulator::Now().GetTimeStep();
-    flow.stands = FlowShares::NONE;
+    flow.sincePs = flow.talliedPs = Simulator::Now().GetTimeStep();
+    flow.slowing = flow.stands = FlowShares::NONE;
     flow.standing = 0.0;
-    flow.held.clear();
+    flow.waits.clear();
     m_agenda.Add(number, m_order++, FlowAgenda::NEVER);
     SolveLater();
     return number;
@@ -62,6 +63,7 @@ FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<con
     Flow& flow = m_flows[number];
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Settle(flow, nowPs);
+    Tally(flow, FlowShares::NONE, nowPs);
     Follow(flow, 0.0, nowPs);
     Meter(flow, 0.0, nowPs);
     Stand(flow, FlowShares::NONE, 0.0);
@@ -74,37 +76,48 @@ FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<con
     SolveLater();
 }
 
-uint32_t
-FlowNetwork::GetLongestBottleneck(uint32_t number) const
-{
-    const auto& held = m_flows[number].held;
-    const auto longest =
-        std::max_element(held.begin(), held.end(), [](const auto& one, const auto& other) {
-            return one.second < other.second;
-        });
-    return longest == held.end() ? FlowShares::NONE : longest->first;
-}
-
 void
 FlowNetwork::Settle(Flow& flow, int64_t nowPs)
 {
     const int64_t passedPs = nowPs - flow.sincePs;
     flow.left = std::max(0.0, flow.left - flow.rate * static_cast<double>(passedPs));
     flow.sincePs = nowPs;
-    if (m_tallies && passedPs > 0)
+}
+
+void
+FlowNetwork::Wait(Flow& flow, uint32_t link, double ps)
+{
+    if (ps == 0.0)
     {
-        const auto found =
-            std::find_if(flow.held.begin(), flow.held.end(), [&flow](const auto& held) {
-                return held.first == flow.bottleneck;
-            });
-        if (found == flow.held.end())
-        {
-            flow.held.emplace_back(flow.bottleneck, passedPs);
-        }
-        else
-        {
-            found->second += passedPs;
-        }
+        return;
+    }
+    auto found = std::find_if(flow.waits.begin(), flow.waits.end(), [link](const FlowWait& wait) {
+        return wait.link == link;
+    });
+    if (found == flow.waits.end() && flow.waits.size() < MOST_WAITS)
+    {
+        found = flow.waits.insert(found, {link, 0.0});
+    }
+    (found == flow.waits.end() ? flow.waits.back() : *found).ps += ps;
+}
+
+void
+FlowNetwork::Tally(Flow& flow, uint32_t link, int64_t nowPs)
+{
+    if (!m_tallies)
+    {
+        return;
+    }
+    const auto passedPs = static_cast<double>(nowPs - flow.talliedPs);
+    const double ownPs = flow.rate > 0.0 ? passedPs * flow.rate / flow.alone : 0.0;
+    Wait(flow, flow.slowing, (passedPs - ownPs) * flow.demand.used);
+    Wait(flow, SLOWED, passedPs * (1.0 - flow.demand.used));
+    flow.talliedPs = nowPs;
+    flow.slowing = link;
+    flow.alone = FlowShares::NO_LIMIT;
+    for (const FlowUse& use : flow.demand.forth)
+    {
+        flow.alone = std::min(flow.alone, m_answers[use.link].line / use.share);
     }
 }
 
@@ -206,19 +219,24 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
         }
     }
     Settle(flow, nowPs);
+    Tally(flow, m_shares.GetSlowing(number), nowPs);
     if (flow.demand.startBytes > 0.0)
     {
         const uint32_t first = flow.demand.forth.front().link;
         const double own = m_answers[first].line / m_shares.GetFlows(first);
         const double share = std::min(rate / std::min(flow.demand.alone, own), 1.0);
-        flow.left += flow.demand.startBytes * (1.0 - share);
+        const double more = flow.demand.startBytes * (1.0 - share);
+        flow.left += more;
+        if (m_tallies)
+        {
+            Wait(flow, SLOWED, more * flow.demand.used / flow.alone);
+        }
         flow.demand.startBytes = 0.0;
     }
     Follow(flow, rate, nowPs);
     Meter(flow, rate, nowPs);
     Stand(flow, bottleneck, rate);
     flow.rate = rate;
-    flow.bottleneck = m_tallies ? bottleneck : FlowShares::NONE;
     m_agenda.Move(number,
                   rate > 0.0 ? FabricLater(nowPs, flow.left / rate, "a flow") : FlowAgenda::NEVER);
 }
@@ -231,7 +249,16 @@ FlowNetwork::Solve()
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     for (const uint32_t number : m_shares.Solve())
     {
-        ChangeRate(number, m_shares.GetRate(number), nowPs);
+        Flow& flow = m_flows[number];
+        const double rate = m_shares.GetRate(number);
+        if (rate == flow.rate)
+        {
+            Tally(flow, m_shares.GetSlowing(number), nowPs);
+        }
+        else
+        {
+            ChangeRate(number, rate, nowPs);
+        }
     }
     m_rooms.LookAtPut();
     ScheduleNext();
@@ -259,6 +286,7 @@ FlowNetwork::End(int64_t nowPs)
     {
         Flow& flow = m_flows[number];
         Settle(flow, nowPs);
+        Tally(flow, FlowShares::NONE, nowPs);
         Follow(flow, 0.0, nowPs);
         Meter(flow, 0.0, nowPs);
         Stand(flow, FlowShares::NONE, 0.0);

@@ -10,7 +10,6 @@
 #include <functional>
 #include <queue>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace ns3
@@ -30,6 +29,13 @@ struct FlowDemand
     double inFlight{0.0};             //!< most bytes that may be under way
     int64_t roundTripPs{0};           //!< with nothing else on the network
     double alone{0.0}; //!< none are if that is this, or its share of the first link, or more
+};
+
+/// How long a flow waited.
+struct FlowWait
+{
+    uint32_t link{0}; //!< for this link, for NONE of its cap, or what FlowNetwork says
+    double ps{0.0};   //!< picoseconds beyond those that its bytes would take alone
 };
 
 /// Who is told when flows end.
@@ -56,9 +62,11 @@ class FlowNetwork
     static constexpr double RATE_STEP = 0.0937; //!< of a flow's rate
     static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
     static constexpr double LEAST_SHARE = 1e-9; //!< of a line's rate; what has less waits
+    static constexpr uint32_t SLOWED = FlowShares::NONE - 1; //!< no link: a wait for its control
+    static constexpr std::size_t MOST_WAITS = 100; //!< of a flow; the last counts those beyond
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
-    /// is kept which links held flows back \param rooms of switches
+    /// is kept what flows waited for \param rooms of switches
     FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowRooms& rooms);
 
     /// \param rate bytes per picosecond of a new link \return its number: 0, 1, ...
@@ -70,9 +78,13 @@ class FlowNetwork
     /// \param flow one that goes on elsewhere \param forth links of its bytes \param back those of
     /// its acknowledgements; those that it had must stay where they are, too
     void Move(uint32_t flow, std::span<const FlowUse> forth, std::span<const FlowUse> back);
-    /// \param flow one that ends now, while its owner is told \return the link that held it back
-    /// for longest, or NONE for its cap
-    uint32_t GetLongestBottleneck(uint32_t flow) const;
+
+    /// \param flow one that ends now, while its owner is told \return its waits, if tallied: at
+    /// links that held it back, for NONE of its cap, for SLOWED of what its control lost
+    const std::vector<FlowWait>& GetWaits(uint32_t flow) const
+    {
+        return m_flows[flow].waits;
+    }
 
     /// \return how often rates were shared anew
     uint64_t GetSolutions() const
@@ -84,15 +96,17 @@ class FlowNetwork
     /// A flow that goes on.
     struct Flow
     {
-        FlowDemand demand;                     //!< what it wants
-        double rate{0.0};                      //!< bytes per picosecond
-        double answered{0.0};                  //!< the rate that its acknowledgements have or get
-        double left{0.0};                      //!< bytes to come when it had got its rate
-        int64_t sincePs{0};                    //!< when that was
-        uint32_t bottleneck{FlowShares::NONE}; //!< what holds it back since then, if tallied
-        uint32_t stands{FlowShares::NONE};     //!< in front of this link
-        double standing{0.0};                  //!< so many of its bytes
-        std::vector<std::pair<uint32_t, int64_t>> held; //!< by link, for how long, if tallied
+        FlowDemand demand;                  //!< what it wants
+        double rate{0.0};                   //!< bytes per picosecond
+        double answered{0.0};               //!< the rate that its acknowledgements have or get
+        double left{0.0};                   //!< bytes to come when it had got its rate
+        int64_t sincePs{0};                 //!< when that was
+        uint32_t slowing{FlowShares::NONE}; //!< what slows it, if tallied
+        double alone{0.0};                  //!< the rate that its lines would give it alone
+        int64_t talliedPs{0};               //!< until when its waits are known
+        uint32_t stands{FlowShares::NONE};  //!< in front of this link
+        double standing{0.0};               //!< so many of its bytes
+        std::vector<FlowWait> waits;        //!< by link, each once, if tallied
     };
 
     /// What a link has for acknowledgements.
@@ -133,6 +147,10 @@ class FlowNetwork
     void ChangeRate(uint32_t number, double rate, int64_t nowPs);
     /// Bring what is left of a flow up to date.
     void Settle(Flow& flow, int64_t nowPs);
+    /// A flow has waited. \param link for what \param ps how long
+    static void Wait(Flow& flow, uint32_t link, double ps);
+    /// Bring the waits of a flow up to date. \param link what holds it back from now on
+    void Tally(Flow& flow, uint32_t link, int64_t nowPs);
     /// What is under way beyond what its rate needs stands in front of what holds a flow back.
     /// \param link that link \param rate of the flow
     void Stand(Flow& flow, uint32_t link, double rate);
@@ -147,7 +165,7 @@ class FlowNetwork
 
     FlowOwner& m_owner;              //!< is told of ends
     FlowMeter& m_meter;              //!< of what some links carry
-    bool m_tallies;                  //!< bottlenecks are kept
+    bool m_tallies;                  //!< waits are kept
     FlowRooms& m_rooms;              //!< of switches
     FlowShares m_shares;             //!< rates
     FlowAgenda m_agenda;             //!< ends

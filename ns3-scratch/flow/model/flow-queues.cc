@@ -31,9 +31,14 @@ Lasting(double bytes, double rate)
 }
 } // namespace
 
-FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms& rooms)
+FlowQueues::FlowQueues(FlowQueuesOwner& owner,
+                       FlowMeter& meter,
+                       bool tallies,
+                       FlowGrain grain,
+                       FlowRooms& rooms)
     : m_owner(owner),
       m_meter(meter),
+      m_tallies(tallies),
       m_grain(grain),
       m_rooms(rooms)
 {
@@ -92,8 +97,7 @@ FlowQueues::Begin(const FlowDemand& demand)
     flow.demand = demand;
     flow.answered = 0.0;
     flow.beganPs = m_nowPs;
-    flow.waitedPs = 0;
-    flow.longest = first;
+    flow.waits.clear();
     flow.slots.assign(demand.forth.size(), FlowShares::NONE);
     flow.slots[0] = link.members.size();
     link.members.push_back({number, 0});
@@ -400,12 +404,7 @@ FlowQueues::Tell(uint32_t number)
             slot++;
             continue;
         }
-        const int64_t waitedPs = m_nowPs - member.lastPs;
-        if (waitedPs > flow.waitedPs)
-        {
-            flow.waitedPs = waitedPs;
-            flow.longest = number;
-        }
+        Wait(flow, member.place, m_nowPs - member.lastPs);
         if (next == flow.demand.forth.size())
         {
             m_done.push_back(member.flow);
@@ -422,6 +421,25 @@ FlowQueues::Tell(uint32_t number)
         m_owner.FlowPassed(flow);
         m_free.push_back(flow);
     }
+}
+
+void
+FlowQueues::Wait(Flow& flow, uint32_t place, int64_t waitedPs)
+{
+    if (!m_tallies)
+    {
+        return;
+    }
+    const std::span<const FlowUse> forth = flow.demand.forth;
+    double before = FlowShares::NO_LIMIT; // so fast the bytes come alone
+    for (const FlowUse& use : forth.first(place))
+    {
+        before = std::min(before, m_links[use.link].rate);
+    }
+    const uint32_t number = forth[place].link;
+    const double slower = std::min(before, m_links[number].rate);
+    const double ownPs = flow.demand.bytes / slower - flow.demand.bytes / before;
+    flow.waits.push_back({number, static_cast<double>(waitedPs) - ownPs});
 }
 
 void
@@ -464,7 +482,7 @@ FlowQueues::Share(uint32_t number)
         Flow& flow = m_flows[each];
         const uint32_t slot = flow.slots[0];
         m_meter.Change(number, -link.members[slot].leaving, m_nowPs);
-        flow.waitedPs = m_nowPs - flow.beganPs - std::llround(flow.demand.bytes / link.rate);
+        Wait(flow, 0, m_nowPs - flow.beganPs);
         Leave(number, slot);
         if (flow.demand.forth.size() > 1)
         {

@@ -55,9 +55,13 @@ class FlowQueues
     static constexpr double RATE_STEP = 0.05;  //!< of a flow's rate
     static constexpr double LINE_STEP = 0.004; //!< of a line's rate
 
-    /// \param owner is told of ends \param meter of what some links carry \param grain of mixtures
-    /// \param rooms of switches
-    FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms& rooms);
+    /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
+    /// is kept what flows waited for \param grain of mixtures \param rooms of switches
+    FlowQueues(FlowQueuesOwner& owner,
+               FlowMeter& meter,
+               bool tallies,
+               FlowGrain grain,
+               FlowRooms& rooms);
 
     /// \param rate bytes per picosecond of a new link \param delayPs from its end to the next queue
     /// \param sends whether it is a sender's own \return its number: 0, 1, ...
@@ -67,11 +71,11 @@ class FlowQueues
     /// \param demand of a flow that begins now; it has one way, and no cap \return its number
     uint32_t Begin(const FlowDemand& demand);
 
-    /// \param flow one that has passed, while its owner is told \return the link in front of which
-    /// its last byte waited for longest
-    uint32_t GetLongestWait(uint32_t flow) const
+    /// \param flow one that has passed, while its owner is told \return the waits of its last byte
+    /// on its way, if tallied; below 0 if other links had slowed the flow
+    const std::vector<FlowWait>& GetWaits(uint32_t flow) const
     {
-        return m_flows[flow].longest;
+        return m_flows[flow].waits;
     }
 
     /// \return how often the shares of a line were found anew
@@ -158,8 +162,7 @@ class FlowQueues
         FlowDemand demand;           //!< what it wants
         double answered{0.0};        //!< the rate that its acknowledgements have or get
         int64_t beganPs{0};          //!< when
-        int64_t waitedPs{0};         //!< its last byte, the longest
-        uint32_t longest{0};         //!< in front of this link
+        std::vector<FlowWait> waits; //!< of its last byte, if tallied
         std::vector<uint32_t> slots; //!< its place among the members of each link
     };
 
@@ -240,6 +243,9 @@ class FlowQueues
     void Tell(uint32_t link);
     /// \return whether nothing of a flow is left in front of a link
     static bool IsOut(const Link& link, const Member& member);
+    /// The last byte of a flow has waited. \param place in front of which of its links
+    /// \param waitedPs how long; what its own bytes take there alone is left out
+    void Wait(Flow& flow, uint32_t place, int64_t waitedPs);
     /// Take a flow out of a link.
     void Leave(uint32_t link, uint32_t slot);
     /// A flow's acknowledgements follow the rate at which it arrives.
@@ -251,6 +257,7 @@ class FlowQueues
 
     FlowQueuesOwner& m_owner;        //!< is told of ends
     FlowMeter& m_meter;              //!< of some links
+    bool m_tallies;                  //!< waits are kept
     FlowGrain m_grain;               //!< of mixtures
     FlowRooms& m_rooms;              //!< of switches
     std::vector<Link> m_links;       //!< by number

@@ -23,6 +23,11 @@ Rounded(double rate)
 }
 } // namespace
 
+FlowShares::FlowShares(double within)
+    : m_within(within)
+{
+}
+
 uint32_t
 FlowShares::AddLink(double capacity)
 {
@@ -47,6 +52,65 @@ FlowShares::FindLimits(const Flow& flow) const
         }
     }
     return found;
+}
+
+double
+FlowShares::FindEqual(const Link& link) const
+{
+    const bool full = link.load >= link.capacity * (1 - m_within);
+    return link.level < NO_LIMIT || !full ? link.level : link.capacity / link.shares;
+}
+
+void
+FlowShares::NoteMoved()
+{
+    for (const uint32_t number : m_moved)
+    {
+        Link& link = m_links[number];
+        link.moved = false;
+        const double equal = FindEqual(link);
+        if (equal < link.equal * (1 - m_within) || equal > link.equal * (1 + m_within))
+        {
+            link.equal = equal;
+            for (const Member& member : link.members)
+            {
+                Note(member.flow);
+            }
+        }
+    }
+    m_moved.clear();
+}
+
+uint32_t
+FlowShares::FindSlowing(uint32_t number) const
+{
+    const Flow& flow = m_flows[number];
+    if (flow.crossings.empty() || flow.limits.firstUse == NONE)
+    {
+        return NONE;
+    }
+    const auto slows = [&](uint32_t use) {
+        const Link& link = m_links[flow.crossings[use].link];
+        return FindEqual(link) <= flow.limits.first * (1 + m_within);
+    };
+    uint32_t use = 0;
+    while (use < flow.limits.firstUse && !slows(use))
+    {
+        use++;
+    }
+    const auto equal = static_cast<uint32_t>(std::lround(1.0 / flow.crossings[use].share));
+    const uint32_t other = use + number % equal;
+    return flow.crossings[other < flow.crossings.size() && slows(other) ? other : use].link;
+}
+
+void
+FlowShares::Touch(uint32_t number)
+{
+    if (m_within > 0.0 && !m_links[number].moved)
+    {
+        m_links[number].moved = true;
+        m_moved.push_back(number);
+    }
 }
 
 void
@@ -83,6 +147,7 @@ FlowShares::Add(std::span<const FlowUse> uses, double cap)
     m_free.pop_back();
     Flow& flow = m_flows[number];
     flow.rate = 0.0;
+    flow.slowing = NONE;
     flow.cap = cap;
     double most = cap;
     uint32_t narrowest = NONE;
@@ -104,6 +169,7 @@ FlowShares::Add(std::span<const FlowUse> uses, double cap)
         Link& link = m_links[crossing.link];
         const double load = link.load + crossing.share * (bound ? flow.limits.first : most);
         link.load += crossing.share * flow.limits.GetRate();
+        Touch(crossing.link);
         if (link.level < NO_LIMIT || load > link.capacity * (1 + LEVEL_CLOSE) ||
             (!bound && crossing.link == narrowest))
         {
@@ -120,6 +186,7 @@ FlowShares::Leave(const Flow& flow, uint32_t use)
     const Crossing& crossing = flow.crossings[use];
     Link& link = m_links[crossing.link];
     link.load -= crossing.share * flow.limits.GetRate();
+    Touch(crossing.link);
     const Member last = link.members.back();
     link.members[crossing.slot] = last;
     m_flows[last.flow].crossings[last.use].slot = crossing.slot;
@@ -152,6 +219,7 @@ void
 FlowShares::SetCapacity(uint32_t number, double capacity)
 {
     m_links[number].capacity = capacity;
+    Touch(number);
     if (!m_links[number].members.empty())
     {
         Mark(number);
@@ -211,6 +279,7 @@ FlowShares::Spread(const Flow& flow, const Limits& before, uint32_t use)
         const Crossing& crossing = flow.crossings[other];
         Link& link = m_links[crossing.link];
         link.load += crossing.share * moreRate;
+        Touch(crossing.link);
         if (other == use || link.dirty)
         {
             continue;
@@ -285,14 +354,17 @@ FlowShares::Solve()
             SetLevel(number, level);
         }
     }
+    NoteMoved();
     m_changed.clear();
     for (const uint32_t number : m_touched)
     {
         Flow& flow = m_flows[number];
         flow.changed = false;
-        if (!flow.crossings.empty() && flow.rate != flow.limits.first)
+        const uint32_t slowing = m_within > 0.0 ? FindSlowing(number) : NONE;
+        if (!flow.crossings.empty() && (flow.rate != flow.limits.first || flow.slowing != slowing))
         {
             flow.rate = flow.limits.first;
+            flow.slowing = slowing;
             m_changed.push_back(number);
         }
     }

@@ -40,6 +40,9 @@ class FlowShares
     static constexpr uint32_t NONE = std::numeric_limits<uint32_t>::max(); //!< no link, no flow
     static constexpr double NO_LIMIT = std::numeric_limits<double>::infinity(); //!< rate or level
 
+    /// \param within a link that has no more than this share of its capacity left is full; if above
+    /// 0, Solve finds what slows flows
+    explicit FlowShares(double within = 0.0);
     /// \param capacity of a new link, in the unit of rates \return its number: 0, 1, ...
     uint32_t AddLink(double capacity);
     /// \param uses links of a new flow, at least one, none twice \param cap its rate is never above
@@ -49,14 +52,22 @@ class FlowShares
     void Remove(uint32_t flow);
     /// \param link a link \param capacity that it has from now on
     void SetCapacity(uint32_t link, double capacity);
-    /// Find the rates of all flows. \return those whose rate differs from the one before, in the
-    /// order in which it first changed; valid until the next call
+    /// Find the rates of all flows. \return those whose rate differs from the one before, or that
+    /// another link slows, in the order in which they first changed; valid until the next call
     const std::vector<uint32_t>& Solve();
 
     /// \param flow a flow \return its rate since the last Solve
     double GetRate(uint32_t flow) const
     {
         return m_flows[flow].rate;
+    }
+
+    /// \param flow a flow \return the first full link on its way of which it has no less than
+    /// others, one of them if it is sprayed over equal ones, or NONE if its cap holds it back;
+    /// found by the last Solve
+    uint32_t GetSlowing(uint32_t flow) const
+    {
+        return m_flows[flow].slowing;
     }
 
     /// \param flow a flow \return the link that holds it back, or NONE if its cap does
@@ -97,6 +108,8 @@ class FlowShares
         double load{0.0};            //!< what it carries
         double shares{0.0};          //!< sum of its flows' shares
         bool dirty{false};           //!< it must be filled again
+        bool moved{false};           //!< its load has changed since the last Solve
+        double equal{NO_LIMIT};      //!< rate from which it slowed flows, if full
         std::vector<Member> members; //!< its flows
     };
 
@@ -134,6 +147,7 @@ class FlowShares
     struct Flow
     {
         double rate{0.0};                //!< told last
+        uint32_t slowing{NONE};          //!< link that was found to slow it
         double cap{NO_LIMIT};            //!< its own
         Limits limits;                   //!< what holds it back
         bool changed{false};             //!< it may be among those that changed
@@ -149,8 +163,16 @@ class FlowShares
 
     /// \return the limits of a flow, found anew
     Limits FindLimits(const Flow& flow) const;
+    /// \return the rate of flows that a link slows, or no limit if it isn't full
+    double FindEqual(const Link& link) const;
+    /// Flows may be slowed by other links than before.
+    void NoteMoved();
+    /// \return the link that slows a flow
+    uint32_t FindSlowing(uint32_t flow) const;
     /// A link has to be filled.
     void Mark(uint32_t link);
+    /// The load of a link changes.
+    void Touch(uint32_t link);
     /// \param link one to fill \return its level
     double Fill(Link& link);
     /// \param link gets \param level, and tells its flows
@@ -165,12 +187,14 @@ class FlowShares
 
     using Entry = std::pair<double, uint32_t>; //!< a level and a link
 
+    double m_within;              //!< of its capacity, what a full link has left at most
     std::vector<Link> m_links;    //!< by number
     std::vector<Flow> m_flows;    //!< by number
     std::vector<uint32_t> m_free; //!< numbers to use again
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> m_dirty; //!< links to fill
     std::vector<uint32_t> m_touched; //!< flows that may have changed
-    std::vector<uint32_t> m_changed; //!< those that have
+    std::vector<uint32_t> m_moved;   //!< links whose load has changed
+    std::vector<uint32_t> m_changed; //!< flows that have
     std::vector<Wanting> m_wanting;  //!< of the link that is filled
     uint64_t m_fillings{0};          //!< so far
 };
