@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
-AS_WRITTEN: Any = {  # matplotlib types no name that comes from a mapping
+_AS_WRITTEN: Any = {  # matplotlib types no name that comes from a mapping
     # A fixed salt: the same drawing gives the same file.
     "svg.hashsalt": "astra-ns3",
     "svg.fonttype": "none",
@@ -28,6 +28,20 @@ _DATED = {".svg": "Date", ".pdf": "CreationDate"}
 
 
 @contextmanager
+def settings(more: Mapping[Any, Any]) -> Iterator[None]:
+    """Set matplotlib's defaults and ``more`` meanwhile, whatever a file matplotlibrc of the working folder says.
+
+    Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing.
+    """
+    with needing("matplotlib", "pictures need"):
+        import matplotlib as mpl
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update({**_AS_WRITTEN, **more})
+        yield
+
+
+@contextmanager
 def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_inch: int) -> Iterator[Axes]:
     """Give axes to draw into, on a figure of ``size`` inches; it is written in the format of the file's ending.
 
@@ -35,10 +49,9 @@ def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_in
     """
     target = os.fspath(path)
     ends_in("a figure's file", target, SUFFIXES)
-    with needing("matplotlib", "figures need"):
-        import matplotlib as mpl
+    with settings({}):
         from matplotlib.figure import Figure
-    with mpl.rc_context(AS_WRITTEN):
+
         figure = Figure(figsize=size)
         yield figure.add_subplot()
         figure.tight_layout()
