@@ -103,6 +103,18 @@ def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
         yield f"key 'nccl.server': in the network file, {told}: {UNLIKE}"
 
 
+def hashed_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
+    """Return a warning if a hash chooses the NICs of NCCL's channels."""
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    hashes = isinstance(topology, Hierarchical) and topology.hashes_nics and abilities_of(backend).drawn_paths
+    words = (
+        "key 'topology.shared_nics': NICs are on scale-up switches, where a hash chooses the NIC of each of NCCL's "
+        "channels, so several channels may share a NIC while others idle; NCCL binds channels to NICs, as does "
+        "shared_nics: pcie"
+    )
+    return [words] if hashes and system.plays_nccl else []
+
+
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:
     """Yield lines of a network that are far from a server's, and the server's; an NVLink may be as NCCL counts it."""
     nvlink, sheet = nvlink_gbytes_per_s(server) * _GBPS_OF_GBYTES, server.nvlink_gbytes_per_s * _GBPS_OF_GBYTES

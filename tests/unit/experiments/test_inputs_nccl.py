@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support.many_networks import system_for
 from support.small_run import small_network
 
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
+from astra_ns3.experiments.nccl.machine import machine_of
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -63,3 +66,31 @@ def test_of_switches_that_do_not_add_up_the_key_is_told_as_it_is_written(reposit
     del document["topology"]["scale_up"]["switch"]["reduction"]
     found = load_inputs(parse_workload(WORKLOAD), nccl(), parse_network(document), Options(backend="flow"))
     assert any("add reduction: {} to scale_up.switch, or set" in words for words in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("keys", "backend", "told"),
+    [
+        ({"nics_per_node": 2}, "flow", True),
+        ({"nics_per_node": 2}, "ns3", True),
+        ({"nics_per_node": 2}, "analytical", False),  # whose messages take no NIC
+        ({"nics_per_node": 2, "shared_nics": "pcie"}, "flow", False),
+        ({"nics_per_node": 2, "routing": {"kind": "spray"}}, "flow", False),
+        ({"nics_per_node": 1}, "flow", False),
+        ({}, "flow", False),
+    ],
+)
+def test_nics_that_a_hash_chooses_for_channels_are_told(
+    keys: dict[str, Any], backend: str, *, told: bool, tmp_path: Path
+) -> None:
+    link = {"rate": "200Gbps", "delay": "500ns"}
+    inside = {"link": link, "switch": {"buffer": "64MiB"}}
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": inside, "scale_out": inside}
+    file = tmp_path / "network.yaml"
+    file.write_text(json.dumps({"topology": {**nodes, **keys}, "transport": {"kind": "roce"}}), encoding="utf-8")
+    begins = "key 'topology.shared_nics': NICs are on scale-up switches"
+    for system, expected in ((nccl(nccl={}), told), (system_for(2), False)):
+        found = load_inputs(parse_workload(WORKLOAD), system, file, Options(backend=backend))
+        assert sum(words.startswith(f"{file}:1: {begins}") for words in found.warnings) == expected
+    measured = machine_of(None, network=file, backend=backend)
+    assert sum(words.startswith(begins) for words in measured.warnings) == told
