@@ -26,8 +26,8 @@ from astra_ns3.experiments.jobs.job_kinds import (
 )
 from astra_ns3.experiments.nccl.servers_of_network import (
     as_nccl_asks,
-    hashed_nics,
     lets_merge,
+    unbound_nics,
     unlike_network,
     with_servers,
 )
@@ -319,7 +319,7 @@ def _place_of_run(
         if sharing is not None:
             _check_shares(sharing.tenant, files.network.network, files.workload, system, sharing.beside)
         check_grid(network)
-    warnings = [*unobserved, *hashed_nics(system, network, options.backend_name)]
+    warnings = [*unobserved, *unbound_nics(system, network, options.backend_name)]
     return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in warnings]
 
 

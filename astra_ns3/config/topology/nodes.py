@@ -22,6 +22,7 @@ from astra_ns3.config.topology.base import (
 )
 from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
 from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.topology.switched import Clos, Dumbbell, FatTree, LeafSpine, SingleSwitch
 
@@ -211,10 +212,10 @@ class Hierarchical(_Nodes):
         return self.shared and self.shared_nics == "pcie"
 
     @property
-    def hashes_nics(self) -> bool:
-        """Whether a hash chooses by which of a node's NICs a flow leaves."""
-        several = self.nodes > 1 and 1 < self.nics < self.npus_per_node and self.shared_nics == "scale-up"
-        return several and self.scale_up.kind == "switch" and self.routing.kind == "ecmp"
+    def routes_choose_nics(self) -> bool:
+        """Whether a flow stays on the one of its node's NICs that its route chose."""
+        several = self.nodes > 1 and 1 < self.nics < self.npus_per_node
+        return several and self.shared_nics == "scale-up" and self.routing.kind not in PARTING
 
     def nic_count(self) -> int:
         """NICs of all nodes."""

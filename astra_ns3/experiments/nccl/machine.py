@@ -20,9 +20,9 @@ from astra_ns3.experiments.nccl.network_of_servers import network_of
 from astra_ns3.experiments.nccl.servers_of_network import (
     UNLIKE,
     Place,
-    hashed_nics,
     place_of,
     server_at,
+    unbound_nics,
     unlike_rates,
 )
 from astra_ns3.frozen import dataclass, replace
@@ -55,7 +55,7 @@ class Machine:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Settings that change nothing, and in which points the network differs from the server or from NCCL's."""
-        return *self._system.warnings, *self.unlike, *hashed_nics(self._system, self.network, self.backend)
+        return *self._system.warnings, *self.unlike, *unbound_nics(self._system, self.network, self.backend)
 
     @cached_property
     def table(self) -> NcclConfig:

@@ -103,16 +103,15 @@ def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
         yield f"key 'nccl.server': in the network file, {told}: {UNLIKE}"
 
 
-def hashed_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
-    """Return a warning if a hash chooses the NICs of NCCL's channels."""
+def unbound_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
+    """Return a warning if routes choose the NICs of NCCL's channels."""
     topology = network.topology if isinstance(network, NetworkConfig) else None
-    hashes = isinstance(topology, Hierarchical) and topology.hashes_nics and abilities_of(backend).drawn_paths
+    routed = isinstance(topology, Hierarchical) and topology.routes_choose_nics and abilities_of(backend).drawn_paths
     words = (
-        "key 'topology.shared_nics': NICs are on scale-up switches, where a hash chooses the NIC of each of NCCL's "
-        "channels, so several channels may share a NIC while others idle; NCCL binds channels to NICs, as does "
-        "shared_nics: pcie"
+        "key 'topology.shared_nics': routes choose the NIC of each of NCCL's channels, so several channels may share a "
+        "NIC while others idle; NCCL binds channels to NICs, as does shared_nics: pcie"
     )
-    return [words] if hashes and system.plays_nccl else []
+    return [words] if routed and system.plays_nccl else []
 
 
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 WORKLOAD = "DATA\n1\nonly -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 1000 0\n"
+LINES = {"link": {"rate": "200Gbps", "delay": "500ns"}, "switch": {"buffer": "64MiB"}}
 
 
 def nccl(**keys: Any) -> SystemConfig:
@@ -73,6 +74,7 @@ def test_of_switches_that_do_not_add_up_the_key_is_told_as_it_is_written(reposit
     [
         ({"nics_per_node": 2}, "flow", True),
         ({"nics_per_node": 2}, "ns3", True),
+        ({"nics_per_node": 2, "scale_up": {**LINES, "kind": "ring"}}, "flow", True),
         ({"nics_per_node": 2}, "analytical", False),  # whose messages take no NIC
         ({"nics_per_node": 2, "shared_nics": "pcie"}, "flow", False),
         ({"nics_per_node": 2, "routing": {"kind": "spray"}}, "flow", False),
@@ -80,15 +82,13 @@ def test_of_switches_that_do_not_add_up_the_key_is_told_as_it_is_written(reposit
         ({}, "flow", False),
     ],
 )
-def test_nics_that_a_hash_chooses_for_channels_are_told(
+def test_nics_that_routes_choose_for_channels_are_told(
     keys: dict[str, Any], backend: str, *, told: bool, tmp_path: Path
 ) -> None:
-    link = {"rate": "200Gbps", "delay": "500ns"}
-    inside = {"link": link, "switch": {"buffer": "64MiB"}}
-    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": inside, "scale_out": inside}
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": LINES, "scale_out": LINES}
     file = tmp_path / "network.yaml"
     file.write_text(json.dumps({"topology": {**nodes, **keys}, "transport": {"kind": "roce"}}), encoding="utf-8")
-    begins = "key 'topology.shared_nics': NICs are on scale-up switches"
+    begins = "key 'topology.shared_nics': routes choose the NIC"
     for system, expected in ((nccl(nccl={}), told), (system_for(2), False)):
         found = load_inputs(parse_workload(WORKLOAD), system, file, Options(backend=backend))
         assert sum(words.startswith(f"{file}:1: {begins}") for words in found.warnings) == expected
