@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from astra_ns3.errors import ends_in, needing
+from astra_ns3.root_folder import in_root_folder
 from astra_ns3.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -29,12 +31,13 @@ _DATED = {".svg": "Date", ".pdf": "CreationDate"}
 
 @contextmanager
 def settings(more: Mapping[Any, Any]) -> Iterator[None]:
-    """Set matplotlib's defaults and ``more`` meanwhile, whatever a file matplotlibrc of the working folder says.
+    """Set matplotlib's defaults and ``more`` meanwhile, whatever the user's are.
 
+    matplotlib reads no file ``matplotlibrc`` of the working folder.
     Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing.
     """
     with needing("matplotlib", "pictures need"):
-        import matplotlib as mpl
+        mpl = in_root_folder(lambda: import_module("matplotlib"))
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update({**_AS_WRITTEN, **more})

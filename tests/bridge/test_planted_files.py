@@ -101,11 +101,11 @@ def test_a_process_of_python_imports_nothing_from_the_working_folder(
 
 
 def test_pictures_look_the_same_beside_another_ones_settings_of_matplotlib(tmp_path: Path) -> None:
-    pictures = []
-    for name, settings in (("usual", ""), ("planted", "text.usetex: True\nlines.linewidth: 40\nfont.size: 30\n")):
-        folder = tmp_path / name
+    pictures: list[list[bytes]] = []
+    for settings in ("", "text.usetex: True\nlines.linewidth: 40\nfont.size: 30\n", "\xff"):
+        folder = tmp_path / str(len(pictures))
         folder.mkdir()
-        (folder / "matplotlibrc").write_text(settings)
+        (folder / "matplotlibrc").write_text(settings, encoding="latin-1")  # the last is no UTF-8
         loads(f"import sys; sys.path.append({str(TESTS)!r})\n{DRAW}", folder)
         pictures.append([(folder / file).read_bytes() for file in ("a.svg", "b.svg")])
-    assert pictures[0] == pictures[1]
+    assert pictures == [pictures[0]] * 3
