@@ -319,8 +319,10 @@ def _place_of_run(
         if sharing is not None:
             _check_shares(sharing.tenant, files.network.network, files.workload, system, sharing.beside)
         check_grid(network)
-    warnings = [*unobserved, *unbound_nics(system, network, options.backend_name)]
-    return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in warnings]
+    beside = None if sharing is None else sharing.beside
+    if beside is None or not beside.system.plays_nccl:  # which would have told
+        unobserved += unbound_nics(system, network, options.backend_name)
+    return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in unobserved]
 
 
 Parts = Sequence[tuple[Inputs, int]]
