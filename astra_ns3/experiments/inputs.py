@@ -24,7 +24,13 @@ from astra_ns3.experiments.jobs.job_kinds import (
     unused_remote_memory,
     without_effect,
 )
-from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, unlike_network, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import (
+    as_nccl_asks,
+    lets_merge,
+    unbound_nics,
+    unlike_network,
+    with_servers,
+)
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.planned import (
     as_observed,
@@ -178,7 +184,7 @@ def _load_inputs(
     beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
     compat, compatibility = _rules(options, files)
-    network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
+    network_config, tenancy, of_network = _place_of_run(network, files, system_config, options, sharing)
     system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, sharing)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
@@ -200,7 +206,7 @@ def _load_inputs(
         network_config,
         plan,
         tenancy,
-        tuple(dict.fromkeys((*of_files, *unobserved, *of_plan, *of_job, *unused))),
+        tuple(dict.fromkeys((*of_files, *of_network, *of_plan, *of_job, *unused))),
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
@@ -313,6 +319,9 @@ def _place_of_run(
         if sharing is not None:
             _check_shares(sharing.tenant, files.network.network, files.workload, system, sharing.beside)
         check_grid(network)
+    beside = None if sharing is None else sharing.beside
+    if beside is None or not beside.system.plays_nccl:  # which would have told
+        unobserved += unbound_nics(system, network, options.backend_name)
     return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in unobserved]
 
 

@@ -7,9 +7,6 @@ from astra_ns3.network.plan import NetworkPlan
 
 
 def meet_in_queues(plan: NetworkPlan) -> bool:
-    """Return whether senders use all of their lines: flows then meet in queues, else they share lines at once.
-
-    Pauses slow senders only where queues are long, and lines stay as busy as with longer queues.
-    """
+    """Return whether senders use all of their lines: flows then meet in queues, else they share lines at once."""
     held_back = any(each.flow_held_back or each.window_bytes > 0 for each in plan.transports.values())
     return not (held_back or plan.changes or routing_parts(plan))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from astra_ns3.errors import ends_in, needing
+from astra_ns3.root_folder import in_root_folder
 from astra_ns3.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
-AS_WRITTEN: Any = {  # matplotlib types no name that comes from a mapping
+_AS_WRITTEN: Any = {  # matplotlib types no name that comes from a mapping
     # A fixed salt: the same drawing gives the same file.
     "svg.hashsalt": "astra-ns3",
     "svg.fonttype": "none",
@@ -28,6 +30,21 @@ _DATED = {".svg": "Date", ".pdf": "CreationDate"}
 
 
 @contextmanager
+def settings(more: Mapping[Any, Any]) -> Iterator[None]:
+    """Set matplotlib's defaults and ``more`` meanwhile, whatever the user's are.
+
+    matplotlib reads no file ``matplotlibrc`` of the working folder.
+    Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing.
+    """
+    with needing("matplotlib", "pictures need"):
+        mpl = in_root_folder(lambda: import_module("matplotlib"))
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update({**_AS_WRITTEN, **more})
+        yield
+
+
+@contextmanager
 def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_inch: int) -> Iterator[Axes]:
     """Give axes to draw into, on a figure of ``size`` inches; it is written in the format of the file's ending.
 
@@ -35,10 +52,9 @@ def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_in
     """
     target = os.fspath(path)
     ends_in("a figure's file", target, SUFFIXES)
-    with needing("matplotlib", "figures need"):
-        import matplotlib as mpl
+    with settings({}):
         from matplotlib.figure import Figure
-    with mpl.rc_context(AS_WRITTEN):
+
         figure = Figure(figsize=size)
         yield figure.add_subplot()
         figure.tight_layout()

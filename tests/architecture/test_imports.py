@@ -20,6 +20,7 @@ FLOORS = {
     "units": 0,
     "memory": 0,
     "python_command": 0,
+    "root_folder": 0,
     "user_files": 0,
     "user_code": 0,
     "whole_file": 0,

@@ -39,6 +39,19 @@ cppyy.gbl.std.function["int(int)"](abs)
 compiled_control_factory(Path({control!r}), "AdditiveControl")
 """
 
+TESTS = Path(__file__).parents[1]
+DRAW = """
+from astra_ns3.network.plan import plan_network
+from astra_ns3.report.figures import with_matplotlib
+from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
+from astra_ns3.report.network.figure import draw_network
+from support.small_run import small_network
+
+curve = Curve(x=[0, 1], y=[2, 3], name="a curve")
+with_matplotlib.write(with_matplotlib.drawn(Figure([Panel(Axis("x"), Axis("y"), [curve])]), 7, "title"), "a.svg")
+draw_network(plan_network(small_network()).graph, "b.svg", "title")
+"""
+
 
 def loads(program: str, folder: Path) -> str:
     """What a fresh interpreter prints that plays ``program`` in ``folder``."""
@@ -85,3 +98,14 @@ def test_a_process_of_python_imports_nothing_from_the_working_folder(
     command = python_command("import csv; print(sys.argv[1:])", "a", python=python)
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
     assert done.stdout == "['a']\n", done.stderr
+
+
+def test_pictures_look_the_same_beside_another_ones_settings_of_matplotlib(tmp_path: Path) -> None:
+    pictures: list[list[bytes]] = []
+    for settings in ("", "text.usetex: True\nlines.linewidth: 40\nfont.size: 30\n", "\xff"):
+        folder = tmp_path / str(len(pictures))
+        folder.mkdir()
+        (folder / "matplotlibrc").write_text(settings, encoding="latin-1")  # the last is no UTF-8
+        loads(f"import sys; sys.path.append({str(TESTS)!r})\n{DRAW}", folder)
+        pictures.append([(folder / file).read_bytes() for file in ("a.svg", "b.svg")])
+    assert pictures == [pictures[0]] * 3

@@ -17,7 +17,9 @@ from support.roce_network import CONTROLS, LOSSLESS, Flow, play_flows, roce_netw
 from support.star_network import Played, star
 
 import astra_ns3
+from astra_ns3.config.core.document import Document
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
@@ -26,6 +28,7 @@ from astra_ns3.topology.changes import Change, LinkTarget, State
 from astra_ns3.units import counted
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.models.workload import ModelWorkload
 
 LINE_BYTES_PER_NS = 12.5
 MIB = 1 << 20
@@ -247,6 +250,31 @@ def test_ports_that_are_not_in_use_hide_no_pauses(buffer: str, pauses: bool, con
     }
     assert bool(found["ns3"]["statistics"].get("pauses")) == pauses
     assert found["flow"]["statistics"]["full_ingress_queues"] == 8 * pauses
+
+
+@pytest.mark.parametrize(("buffer", "pauses"), [("1MB", True), ("1GB", False)])
+def test_pauses_of_checkpoints_make_a_training_longer_and_flows_warn_of_the_finish(buffer: str, pauses: bool) -> None:
+    """Where the switch pauses hosts that write, what they send each other waits, too."""
+    switch, storage = {"buffer": buffer, "pfc": {}}, {"per": "rack", "link": LINK}
+    topology = {**STAR, "npus": 8, "switch": switch, "storage": storage}
+    network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": "none"}})
+    training = {
+        "kind": "transformer",
+        "name": "tiny",
+        "model": {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 512},
+        "training": {"sequence": 64},
+        "compute": "H100",
+        "checkpoint": {"every": 1, "mode": "behind"},
+    }
+    workload = ModelWorkload(parse_model_file(Document("training.yaml", training)), "training.yaml")
+    found = {
+        backend: astra_ns3.run(workload=workload, system=system_for(1), network=network, passes=3, backend=backend)
+        for backend in ("flow", "ns3")
+    }
+    warned = any("may be far too short, also the finish if" in words for words in found["flow"].metadata["warnings"])
+    assert warned == pauses
+    error = found["flow"].finish_ps / found["ns3"].finish_ps - 1
+    assert error < -0.1 if pauses else abs(error) < 0.02
 
 
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from astra_ns3.config.topology.base import (
 )
 from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
 from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.topology.switched import Clos, Dumbbell, FatTree, LeafSpine, SingleSwitch
 
@@ -150,8 +151,8 @@ class Hierarchical(_Nodes):
     nics_per_node: Count | None = None
     """NICs of a node, a divisor of `npus_per_node`. Absent: one for each NPU. Fewer are shared."""
     shared_nics: Literal["scale-up", "pcie"] = "scale-up"
-    """How NPUs share NICs: NICs are on the node's scale-up switches, or each is on a PCIe switch of its own, which
-    joins it to the NPUs next to it at the NIC's rate."""
+    """How NPUs share NICs: NICs are on the node's scale-up switches, where `routing` chooses a NIC for each flow. Or
+    each NIC is on a PCIe switch of its own, which joins it to the NPUs next to it at the NIC's rate."""
     scale_out: Annotated[FlatTopology, Field(discriminator="kind")]
     """The network between nodes: a topology with nodes x nics_per_node ends. `npus` may be left out inside; `routing`,
     `dimensions` and `nic` belong beside it."""
@@ -209,6 +210,12 @@ class Hierarchical(_Nodes):
     def behind_pcie(self) -> bool:
         """Whether NPUs share NICs behind PCIe switches."""
         return self.shared and self.shared_nics == "pcie"
+
+    @property
+    def routes_choose_nics(self) -> bool:
+        """Whether a flow stays on the one of its node's NICs that its route chose."""
+        several = self.nodes > 1 and 1 < self.nics < self.npus_per_node
+        return several and self.shared_nics == "scale-up" and self.routing.kind not in PARTING
 
     def nic_count(self) -> int:
         """NICs of all nodes."""

@@ -33,6 +33,8 @@ class Pin(ConfigModel):
 
 
 VALIANT = "valiant"
+PARTING = ("spray", "adaptive", "flowlet")
+"""Kinds that may send packets of a flow on different ways."""
 
 
 class RoutingConfig(ConfigModel):

@@ -17,7 +17,14 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.experiments.nccl.servers_of_network import UNLIKE, Place, place_of, server_at, unlike_rates
+from astra_ns3.experiments.nccl.servers_of_network import (
+    UNLIKE,
+    Place,
+    place_of,
+    server_at,
+    unbound_nics,
+    unlike_rates,
+)
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.fitting import parse_fit
@@ -47,8 +54,8 @@ class Machine:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Settings that change nothing, and rates in which the network differs from the server."""
-        return *self._system.warnings, *self.unlike
+        """Settings that change nothing, and in which points the network differs from the server or from NCCL's."""
+        return *self._system.warnings, *self.unlike, *unbound_nics(self._system, self.network, self.backend)
 
     @cached_property
     def table(self) -> NcclConfig:

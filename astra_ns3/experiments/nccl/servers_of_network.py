@@ -103,6 +103,17 @@ def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
         yield f"key 'nccl.server': in the network file, {told}: {UNLIKE}"
 
 
+def unbound_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
+    """Return a warning if routes choose the NICs of NCCL's channels."""
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    routed = isinstance(topology, Hierarchical) and topology.routes_choose_nics and abilities_of(backend).drawn_paths
+    words = (
+        "key 'topology.shared_nics': routes choose the NIC of each of NCCL's channels, so several channels may share a "
+        "NIC while others idle; NCCL binds channels to NICs, as does shared_nics: pcie"
+    )
+    return [words] if routed and system.plays_nccl else []
+
+
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:
     """Yield lines of a network that are far from a server's, and the server's; an NVLink may be as NCCL counts it."""
     nvlink, sheet = nvlink_gbytes_per_s(server) * _GBPS_OF_GBYTES, server.nvlink_gbytes_per_s * _GBPS_OF_GBYTES

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import os
 import signal
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
@@ -21,11 +18,10 @@ from typing import Any
 
 from astra_ns3.errors import BackendError
 from astra_ns3.network.door.installed import LIBRARY, NS3_SERIES, NS3_VERSION, installed, ns3_root
+from astra_ns3.root_folder import in_root_folder
 
 Native = Any  # no stub knows the classes of C++
 """A namespace, a class or an object of C++'s: cppyy learns its type when it is first used."""
-
-_CLONE_FS = 0x200  # Linux's number for what threads share of files: working folder, root, mask
 
 
 @lru_cache(maxsize=1)
@@ -35,7 +31,7 @@ def load() -> Native:
     library = installed(f"lib/{LIBRARY}")
     header = installed("include/callback-listener.h")
     try:
-        cppyy = _in_root_folder(lambda: import_module("cppyy"))
+        cppyy = in_root_folder(lambda: import_module("cppyy"))
     except Exception as error:
         raise BackendError(f"cppyy can't be loaded: {error}") from error
     _restore_fatal_signals()
@@ -66,27 +62,7 @@ def load_calls_of_python() -> None:
     load()
     import cppyy
 
-    _in_root_folder(lambda: cppyy.gbl.std.function["void()"](lambda: None))
-
-
-def _in_root_folder(function: Callable[[], Native]) -> Native:
-    """Call ``function`` in the root folder: cppyy takes headers, libraries and settings from the working folder.
-
-    Other threads keep their working folder, unless the system refuses ``unshare``, as some containers do.
-    """
-
-    def call() -> Native:
-        ctypes.CDLL(None).unshare(_CLONE_FS)
-        before = os.open(".", os.O_PATH)
-        try:
-            os.chdir("/")
-            return function()
-        finally:
-            os.fchdir(before)
-            os.close(before)
-
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(call).result()
+    in_root_folder(lambda: cppyy.gbl.std.function["void()"](lambda: None))
 
 
 def _restore_fatal_signals() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
+from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph, Port
 from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.topology.routes import RouteTables
 
-# Kinds of routing that choose again and again while a message is on its way.
-_PARTING = ("spray", "adaptive", "flowlet")
 # Of a pair, as the native half has it: where more of its ways differ, a bound stands for them.
 _MOST_WAYS = 64
 
@@ -40,7 +39,7 @@ def packets_part(plan: NetworkPlan) -> bool:
 
 def routing_parts(plan: NetworkPlan) -> bool:
     """Return whether switches may send packets of a queue pair on different ways."""
-    return plan.config.topology.routing.kind in _PARTING
+    return plan.config.topology.routing.kind in PARTING
 
 
 def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:

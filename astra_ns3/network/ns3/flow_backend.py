@@ -38,8 +38,8 @@ _FULL = {
     "full_queues": "more may wait than switches without pauses have room for, at {}: packets would be lost there, and "
     "flows know nothing of that; times with packets may be far longer",
     "full_ingress_queues": "more may wait than lossless switches let in, at {}: pauses or missing credits would slow "
-    "other flows, too, and flows know nothing of that; times of single messages may be far too short (finish times are "
-    "less affected); use --backend ns3",
+    "other flows, too, and flows know nothing of that; times may be far too short, also the finish if many send to one "
+    "host, such as a storage host; use --backend ns3",
 }
 _LOST = (
     "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import ends_in, needing
+from astra_ns3.errors import ends_in
 from astra_ns3.report.figures.figure import (
     Axis,
     Band,
@@ -28,7 +28,7 @@ from astra_ns3.report.figures.figure import (
     Words,
 )
 from astra_ns3.report.figures.style import GREY
-from astra_ns3.report.saving_figure import AS_WRITTEN, SUFFIXES, in_legend, save_figure
+from astra_ns3.report.saving_figure import SUFFIXES, in_legend, save_figure, settings
 from astra_ns3.units import format_bytes
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ _TABLE_WIDTH = 0.98
 
 Base = float | npt.NDArray[np.float64]
 Style = dict[str, Any]  # by the names that matplotlib gives them
-SETTINGS: Any = {
-    **AS_WRITTEN,
+SETTINGS: Style = {
     "font.size": 7,
     "axes.titlesize": 7.5,
     "axes.labelsize": 7,
@@ -99,14 +98,13 @@ def is_installed() -> bool:
 
 def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
     """Return the figure drawn; raises InputError if matplotlib is missing."""
-    with needing("matplotlib", "pictures need"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure as Drawing
     down = -(-len(figure.panels) // figure.across)
     heights = [
         max(panel.height for panel in figure.panels[row * figure.across :][: figure.across]) for row in range(down)
     ]
-    with mpl.rc_context(SETTINGS):
+    with settings(SETTINGS):
+        from matplotlib.figure import Figure as Drawing
+
         drawing = Drawing(figsize=(width_inches, sum(heights) + figure.around), layout="constrained")
         axes = drawing.subplots(
             down,
@@ -136,9 +134,7 @@ def write(drawing: Drawing, path: str | os.PathLike[str]) -> None:
     """Write a picture in the format of the file's ending; equal pictures give equal files. Raises InputError."""
     target = os.fspath(path)
     check_target(target)
-    import matplotlib as mpl
-
-    with mpl.rc_context(SETTINGS):
+    with settings(SETTINGS):
         save_figure(drawing, target)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from astra_ns3.config.topology.idle_lines import transmission_ps
+from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.config.transports.roce import Reliability, RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
@@ -15,7 +16,6 @@ from astra_ns3.transport.roce.parameters import (
 )
 from astra_ns3.units import format_bytes, format_rate, format_time
 
-_OVERTAKING = ("spray", "adaptive", "flowlet")
 # So many packets may overtake one before it counts as lost, where the window has twice as many.
 _TOLERANCE = 64
 
@@ -158,7 +158,7 @@ def reordering_warnings(
 ) -> list[str]:
     """Routing that lets packets overtake each other, with a reliability that takes that for loss."""
     waits = reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet")
-    if waits or routing not in _OVERTAKING:
+    if waits or routing not in PARTING:
         return []
     tolerance = _fitting_tolerance(_window_packets(parameters, outline))
     return [

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support.many_networks import system_for
 from support.small_run import small_network
 
+from astra_ns3 import Tenant
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
+from astra_ns3.experiments.nccl.machine import machine_of
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 WORKLOAD = "DATA\n1\nonly -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 1000 0\n"
+LINES = {"link": {"rate": "200Gbps", "delay": "500ns"}, "switch": {"buffer": "64MiB"}}
 
 
 def nccl(**keys: Any) -> SystemConfig:
@@ -63,3 +70,46 @@ def test_of_switches_that_do_not_add_up_the_key_is_told_as_it_is_written(reposit
     del document["topology"]["scale_up"]["switch"]["reduction"]
     found = load_inputs(parse_workload(WORKLOAD), nccl(), parse_network(document), Options(backend="flow"))
     assert any("add reduction: {} to scale_up.switch, or set" in words for words in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("keys", "backend", "told"),
+    [
+        ({"nics_per_node": 2}, "flow", True),
+        ({"nics_per_node": 2}, "ns3", True),
+        ({"nics_per_node": 2, "scale_up": {**LINES, "kind": "ring"}}, "flow", True),
+        ({"nics_per_node": 2}, "analytical", False),  # whose messages take no NIC
+        ({"nics_per_node": 2, "shared_nics": "pcie"}, "flow", False),
+        ({"nics_per_node": 2, "routing": {"kind": "spray"}}, "flow", False),
+        ({"nics_per_node": 1}, "flow", False),
+        ({}, "flow", False),
+    ],
+)
+def test_nics_that_routes_choose_for_channels_are_told(
+    keys: dict[str, Any], backend: str, *, told: bool, tmp_path: Path
+) -> None:
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": LINES, "scale_out": LINES}
+    file = tmp_path / "network.yaml"
+    file.write_text(json.dumps({"topology": {**nodes, **keys}, "transport": {"kind": "roce"}}), encoding="utf-8")
+    begins = "key 'topology.shared_nics': routes choose the NIC"
+    for system, expected in ((nccl(nccl={}), told), (system_for(2), False)):
+        found = load_inputs(parse_workload(WORKLOAD), system, file, Options(backend=backend))
+        assert sum(words.startswith(f"{file}:1: {begins}") for words in found.warnings) == expected
+    measured = machine_of(None, network=file, backend=backend)
+    assert sum(words.startswith(begins) for words in measured.warnings) == told
+
+
+def test_of_nics_that_routes_choose_several_jobs_tell_once(tmp_path: Path) -> None:
+    nodes = {"kind": "hierarchical", "nodes": 4, "npus_per_node": 4, "nics_per_node": 2}
+    (tmp_path / "network.yaml").write_text(
+        json.dumps({"topology": {**nodes, "scale_up": LINES, "scale_out": LINES}, "transport": {"kind": "roce"}}),
+        encoding="utf-8",
+    )
+    tenants = [
+        Tenant(f"job {first}", range(first, first + 4), parse_workload(WORKLOAD), system, dimensions=(4, 1))
+        for first, system in zip(range(0, 16, 4), (system_for(2), nccl(nccl={}), nccl(nccl={})), strict=False)
+    ]
+    for played in (tenants, tenants[1:]):
+        request = ScenarioRequest(tenants=played, network=tmp_path / "network.yaml", backend="flow")
+        told = {words for inputs in load_tenants(request) for words in inputs.warnings if "routes choose" in words}
+        assert len(told) == 1

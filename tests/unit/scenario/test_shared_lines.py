@@ -123,6 +123,17 @@ def test_jobs_that_arrive_are_told_without_names_as_nobody_knows_their_npus() ->
     ]
 
 
+@pytest.mark.parametrize("control", ["none", "timely"])
+def test_jobs_are_told_that_changes_of_the_network_cost_their_times_what_queues_would_tell(control: str) -> None:
+    """The change comes after all else; a congestion control lets flows meet in no queues in any case."""
+    events: Any = [{"at": "10s", "link": ["leaf 0", "spine 0"], "rate": "99%", "for": "3ms"}]
+    tenants = [Tenant(name, npus, small_workload(), small_system()) for name, npus in (("a", [0, 4]), ("b", [1, 5]))]
+    request = ScenarioRequest(scenario={"events": events}, tenants=tenants, network=leaf_spine(control), backend="flow")
+    told = [words for inputs in load_tenants(request) for words in inputs.warnings if "share lines" in words]
+    why = " as the network changes (by -46% to +68% in 24 drawn pairs)" if control == "none" else ""
+    assert told == [WARNING.replace("too short;", f"too short{why};")]
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_only_a_job_that_arrives_beside_others_is_told_of(jobs: int) -> None:
     place = Placement.model_validate({"place": "packed", "count": 2})
