@@ -287,7 +287,7 @@ class Hpcc(_Utilisation):
     kind: Literal["hpcc"] = "hpcc"
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
-    flow_start_cost: ClassVar[float] = 1.0
+    flow_start_cost: ClassVar[float] = 2.0
     lasting: ClassVar[frozenset[str]] = frozenset({"multiple_rates"})
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
@@ -321,7 +321,7 @@ class Swift(_FromSet):
 
     kind: Literal["swift"] = "swift"
     default_window: ClassVar[Window] = "bdp"
-    flow_start_cost: ClassVar[float] = 0.3
+    flow_start_cost: ClassVar[float] = 0.0
     parameters: Literal["scaled", "paper"] = "scaled"
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""

@@ -405,8 +405,8 @@ FlowMessageTransport::Begin(uint32_t number)
     if (queue.isNew && demand.alone > 0.0)
     {
         const uint64_t opening = kind.windowBytes > 0 ? kind.windowBytes : kind.firstWindowBytes;
-        const double first = static_cast<double>(std::min(bytes, opening)) / bytes;
-        demand.startBytes = kind.startCost * wireBytes * first;
+        demand.firstWindow = wireBytes / bytes * opening;
+        demand.recovery = kind.startCost;
     }
     queue.sentBytes = after;
     queue.isNew = false;

@@ -206,13 +206,9 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
         }
     }
     Settle(flow, nowPs);
-    if (flow.demand.startBytes > 0.0)
+    if (flow.demand.firstWindow > 0.0 && rate > 0.0)
     {
-        const uint32_t first = flow.demand.forth.front().link;
-        const double own = m_answers[first].line / m_shares.GetFlows(first);
-        const double share = std::min(rate / std::min(flow.demand.alone, own), 1.0);
-        flow.left += flow.demand.startBytes * (1.0 - share);
-        flow.demand.startBytes = 0.0;
+        Start(flow, rate);
     }
     Follow(flow, rate, nowPs);
     Meter(flow, rate, nowPs);
@@ -221,6 +217,24 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     flow.bottleneck = m_tallies ? bottleneck : FlowShares::NONE;
     m_agenda.Move(number,
                   rate > 0.0 ? FabricLater(nowPs, flow.left / rate, "a flow") : FlowAgenda::NEVER);
+}
+
+void
+FlowNetwork::Start(Flow& flow, double rate)
+{
+    FlowDemand& demand = flow.demand;
+    const uint32_t first = demand.forth.front().link;
+    const double own = m_answers[first].line / m_shares.GetFlows(first);
+    const double most = std::max(std::min(demand.alone, own), rate);
+    const auto roundTripPs = static_cast<double>(demand.roundTripPs);
+    // The first window waits in queues, and its acknowledgements come once it has left them.
+    const double sentPs = std::min(demand.firstWindow, flow.left) / rate;
+    demand.answersAfterPs += std::llround(std::max(sentPs - roundTripPs, 0.0));
+    const double blind = demand.firstWindow * (UNHEARD_WINDOWS + most / demand.alone);
+    const double recoversPs = demand.recovery * roundTripPs * std::log(demand.alone / rate);
+    const double lost = rate * recoversPs * (1.0 - rate / most);
+    flow.left += std::min(lost, MOST_LOST * std::max(flow.left - blind, 0.0));
+    demand.firstWindow = 0.0;
 }
 
 void

@@ -26,10 +26,11 @@ struct FlowDemand
     int64_t answersAfterPs{0};        //!< so much later than the bytes, acknowledgements are sent
     double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
     double used{1.0};                 //!< of these bytes, how many are sent: the rest is headroom
-    double startBytes{0.0};           //!< lost at the start, if its first rate is 0
+    double firstWindow{0.0};          //!< bytes that a new queue pair sends at once
+    double recovery{0.0};             //!< round trips that its control takes to e-fold its rate
     double inFlight{0.0};             //!< most bytes that may be under way
     int64_t roundTripPs{0};           //!< with nothing else on the network
-    double alone{0.0}; //!< none are if that is this, or its share of the first link, or more
+    double alone{0.0};                //!< its rate with nothing else on the network
 };
 
 /// Who is told when flows end.
@@ -56,6 +57,8 @@ class FlowNetwork
     static constexpr double RATE_STEP = 0.0937; //!< of a flow's rate
     static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
     static constexpr double LEAST_SHARE = 1e-9; //!< of a line's rate; what has less waits
+    static constexpr double UNHEARD_WINDOWS = 0.5; //!< sent while a control hears of its first bytes
+    static constexpr double MOST_LOST = 0.25; //!< of what is sent while a control finds its rate
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
     /// is kept which links held flows back \param rooms of switches
@@ -131,6 +134,8 @@ class FlowNetwork
     void Meter(const Flow& flow, double rate, int64_t nowPs);
     /// A flow gets another rate. \param nowPs the time
     void ChangeRate(uint32_t number, double rate, int64_t nowPs);
+    /// A flow gets its first rate, unlike what it sends its first window at. \param rate this rate
+    void Start(Flow& flow, double rate);
     /// Bring what is left of a flow up to date.
     void Settle(Flow& flow, int64_t nowPs);
     /// What is under way beyond what its rate needs stands in front of what holds a flow back.

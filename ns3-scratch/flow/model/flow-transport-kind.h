@@ -25,7 +25,7 @@ struct FlowTransportKind
     int64_t inFlightBytes{0};       //!< most under way; 0: no limit, below: what the way holds
     uint32_t queuePairs{1};         //!< of two NPUs, in turns
     double headroom{0.0};           //!< of the time beyond two windows, how much more it takes
-    double startCost{0.0};          //!< of a window that finds others on its way, how much is lost
+    double startCost{0.0};          //!< round trips that a new queue pair takes to e-fold its rate
     bool perMessage{false};         //!< a queue pair for each message
     bool splitMessages{false};      //!< each message goes over all queue pairs, else over the next
     bool acknowledged{false};       //!< a message completes at the sender's last acknowledgement
