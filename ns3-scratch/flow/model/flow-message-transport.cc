@@ -407,7 +407,14 @@ FlowMessageTransport::Begin(uint32_t number)
         const uint64_t opening = kind.windowBytes > 0 ? kind.windowBytes : kind.firstWindowBytes;
         demand.firstWindow = wireBytes / bytes * opening;
         demand.recovery = kind.startCost;
+        demand.packetBytes = static_cast<double>(kind.WireBytes(kind.payloadBytes));
     }
+    else if (!queue.isNew)
+    {
+        demand.from = queue.lastRate;
+    }
+    const auto roundTripPs = static_cast<double>(demand.roundTripPs);
+    demand.risePart = kind.riseRoundTrips > 0.0 ? 1.0 / (kind.riseRoundTrips * roundTripPs) : 0.0;
     queue.sentBytes = after;
     queue.isNew = false;
     queue.beganPs = Simulator::Now().GetTimeStep();
@@ -484,6 +491,7 @@ FlowMessageTransport::FlowEnded(uint32_t flow)
     const uint32_t number = m_queueOf[flow];
     const uint32_t link = m_network.GetLongestBottleneck(flow);
     Queue& queue = m_queues[number];
+    queue.lastRate = m_network.GetLastRate(flow);
     Deliver(queue, TakeFirst(number), queue.beganPs, link);
     if (!queue.messages.empty())
     {

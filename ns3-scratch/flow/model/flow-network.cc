@@ -46,6 +46,7 @@ FlowNetwork::Begin(const FlowDemand& demand)
     Flow& flow = m_flows[number];
     flow.demand = demand;
     flow.rate = flow.answered = 0.0;
+    flow.rise = {};
     flow.left = demand.bytes;
     flow.sincePs = Simulator::Now().GetTimeStep();
     flow.stands = FlowShares::NONE;
@@ -89,8 +90,13 @@ void
 FlowNetwork::Settle(Flow& flow, int64_t nowPs)
 {
     const int64_t passedPs = nowPs - flow.sincePs;
-    flow.left = std::max(0.0, flow.left - flow.rate * static_cast<double>(passedPs));
+    const double missed = flow.rise.Missed(flow.sincePs) - flow.rise.Missed(nowPs);
+    flow.left = std::max(0.0, flow.left + missed - flow.rate * static_cast<double>(passedPs));
     flow.sincePs = nowPs;
+    if (flow.rate > 0.0)
+    {
+        flow.demand.from = flow.rate - flow.rise.Lag(nowPs);
+    }
     if (m_tallies && passedPs > 0)
     {
         const auto found =
@@ -213,10 +219,13 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     Follow(flow, rate, nowPs);
     Meter(flow, rate, nowPs);
     Stand(flow, bottleneck, rate);
+    Rise(flow, rate, nowPs);
     flow.rate = rate;
     flow.bottleneck = m_tallies ? bottleneck : FlowShares::NONE;
     m_agenda.Move(number,
-                  rate > 0.0 ? FabricLater(nowPs, flow.left / rate, "a flow") : FlowAgenda::NEVER);
+                  rate > 0.0
+                      ? FabricLater(nowPs, flow.rise.SendPs(flow.left, rate, nowPs), "a flow")
+                      : FlowAgenda::NEVER);
 }
 
 void
@@ -227,14 +236,27 @@ FlowNetwork::Start(Flow& flow, double rate)
     const double own = m_answers[first].line / m_shares.GetFlows(first);
     const double most = std::max(std::min(demand.alone, own), rate);
     const auto roundTripPs = static_cast<double>(demand.roundTripPs);
-    // The first window waits in queues, and its acknowledgements come once it has left them.
+    // The first window waits in queues, and its acknowledgements come when it has left them.
     const double sentPs = std::min(demand.firstWindow, flow.left) / rate;
     demand.answersAfterPs += std::llround(std::max(sentPs - roundTripPs, 0.0));
     const double blind = demand.firstWindow * (UNHEARD_WINDOWS + most / demand.alone);
-    const double recoversPs = demand.recovery * roundTripPs * std::log(demand.alone / rate);
+    const double loopPs = roundTripPs + UNHEARD_PACKETS * demand.packetBytes / rate;
+    // Unless all is under way before its control hears of anything.
+    demand.risePart *= flow.left > blind ? roundTripPs / loopPs : 0.0;
+    const double recoversPs = demand.recovery * loopPs * std::log(demand.alone / rate);
     const double lost = rate * recoversPs * (1.0 - rate / most);
     flow.left += std::min(lost, MOST_LOST * std::max(flow.left - blind, 0.0));
     demand.firstWindow = 0.0;
+}
+
+void
+FlowNetwork::Rise(Flow& flow, double rate, double nowPs)
+{
+    const FlowDemand& demand = flow.demand;
+    const double more = rate - demand.from;
+    const double before = flow.rise.Lag(nowPs) > 0.0 ? flow.rise.perPs : 0.0;
+    const double perPs = std::max(more * demand.risePart, before);
+    flow.rise = more > 0.0 && perPs > 0.0 ? FlowRise{perPs, nowPs + more / perPs} : FlowRise{};
 }
 
 void

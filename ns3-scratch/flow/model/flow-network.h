@@ -3,6 +3,7 @@
 
 #include "flow-agenda.h"
 #include "flow-meter.h"
+#include "flow-rise.h"
 #include "flow-rooms.h"
 #include "flow-shares.h"
 
@@ -27,10 +28,13 @@ struct FlowDemand
     double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
     double used{1.0};                 //!< of these bytes, how many are sent: the rest is headroom
     double firstWindow{0.0};          //!< bytes that a new queue pair sends at once
-    double recovery{0.0};             //!< round trips that its control takes to e-fold its rate
-    double inFlight{0.0};             //!< most bytes that may be under way
-    int64_t roundTripPs{0};           //!< with nothing else on the network
-    double alone{0.0};                //!< its rate with nothing else on the network
+    double packetBytes{0.0};          //!< of a full packet
+    double recovery{0.0};             //!< round trips lost for each factor e that its rate falls by
+    double from{FlowShares::NO_LIMIT}; //!< rate at first; it comes to a higher one step by step
+    double risePart{0.0};   //!< of the difference, the step in each picosecond; 0: at once
+    double inFlight{0.0};   //!< most bytes that may be under way
+    int64_t roundTripPs{0}; //!< with nothing else on the network
+    double alone{0.0};      //!< its rate with nothing else on the network
 };
 
 /// Who is told when flows end.
@@ -54,10 +58,12 @@ class FlowOwner
 class FlowNetwork
 {
   public:
-    static constexpr double RATE_STEP = 0.0937; //!< of a flow's rate
-    static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
-    static constexpr double LEAST_SHARE = 1e-9; //!< of a line's rate; what has less waits
-    static constexpr double UNHEARD_WINDOWS = 0.5; //!< sent while a control hears of its first bytes
+    static constexpr double RATE_STEP = 0.0937;    //!< of a flow's rate
+    static constexpr double LINE_STEP = 0.0083;    //!< of a line's rate
+    static constexpr double LEAST_SHARE = 1e-9;    //!< of a line's rate; what has less waits
+    static constexpr double UNHEARD_WINDOWS = 0.5; //!< sent before a control acts, beside its share
+    static constexpr double UNHEARD_PACKETS =
+        2.0;                                  //!< that a control hears late, beside a round trip
     static constexpr double MOST_LOST = 0.25; //!< of what is sent while a control finds its rate
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
@@ -77,6 +83,12 @@ class FlowNetwork
     /// for longest, or NONE for its cap
     uint32_t GetLongestBottleneck(uint32_t flow) const;
 
+    /// \param flow one that ends now \return bytes per picosecond that it sent at last
+    double GetLastRate(uint32_t flow) const
+    {
+        return m_flows[flow].demand.from;
+    }
+
     /// \return how often rates were shared anew
     uint64_t GetSolutions() const
     {
@@ -89,6 +101,7 @@ class FlowNetwork
     {
         FlowDemand demand;                     //!< what it wants
         double rate{0.0};                      //!< bytes per picosecond
+        FlowRise rise;                         //!< how it comes to this rate
         double answered{0.0};                  //!< the rate that its acknowledgements have or get
         double left{0.0};                      //!< bytes to come when it had got its rate
         int64_t sincePs{0};                    //!< when that was
@@ -134,8 +147,10 @@ class FlowNetwork
     void Meter(const Flow& flow, double rate, int64_t nowPs);
     /// A flow gets another rate. \param nowPs the time
     void ChangeRate(uint32_t number, double rate, int64_t nowPs);
-    /// A flow gets its first rate, unlike what it sends its first window at. \param rate this rate
+    /// A flow gets its first rate, but sends its first window at once. \param rate of the flow
     void Start(Flow& flow, double rate);
+    /// A flow sends more than before. \param rate it will have \param nowPs the time
+    static void Rise(Flow& flow, double rate, double nowPs);
     /// Bring what is left of a flow up to date.
     void Settle(Flow& flow, int64_t nowPs);
     /// What is under way beyond what its rate needs stands in front of what holds a flow back.
