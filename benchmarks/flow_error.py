@@ -310,7 +310,7 @@ def drawn(count: int, seed: int) -> Iterator[Case]:
     for number in range(count):
         draw = random.Random(f"{seed} {number}")
         control = CONTROLS[number % len(CONTROLS)]
-        is_model = number // len(CONTROLS) % 4 == 3  # noqa: PLR2004
+        is_model = number // len(CONTROLS) % 4 == 3
         link = {"rate": draw.choice(["100Gbps", "400Gbps"]), "delay": draw.choice(["500ns", "1us", "2us", "5us"])}
         half, leaves = (8, 2) if is_model else (draw.choice([4, 8]), draw.choice([2, 4]))
         shapes = {

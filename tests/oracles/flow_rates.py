@@ -25,10 +25,10 @@ class OracleFlow:
     ``cap`` bytes per ps; where it is below the lines', a window goes out in each round trip of ``trip_ps``.
     ``queue``: flows of one queue go one after the other.
     ``data``, ``window``: bytes without headers; ``headroom``: what bytes beyond the first two windows of a queue count
-    more; ``start_cost``: round trips that a new queue loses, for each factor e between the rate ``alone`` and its own, if
-    its flow begins below its share of its first link. ``rise``: round trips until a flow has come to a higher rate.
-    ``step``: bytes that the window grows by in each round trip, until it holds nothing back; ``line_bytes``: of a byte in
-    a full packet, whose bytes on the line are ``packet``.
+    more; ``start_cost``: round trips that a new queue loses, for each factor e between the rate ``alone`` and its own,
+    if its flow begins below its share of its first link. ``rise``: round trips until a flow has come to a higher rate.
+    ``step``: bytes that the window grows by in each round trip, until it holds nothing back; ``line_bytes``: of a byte
+    in a full packet, whose bytes on the line are ``packet``.
     """
 
     start_ps: int
