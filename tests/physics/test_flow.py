@@ -409,6 +409,16 @@ def test_headroom_that_a_control_leaves_is_not_carried(tmp_path: Path) -> None:
     assert rows[rows.port == "host1"].wire_bytes.sum() == pytest.approx(wire, abs=2)
 
 
+def test_time_that_a_control_loses_carries_no_bytes(tmp_path: Path) -> None:
+    observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
+    network = roce_star(5, congestion_control="hpcc", observe=observe)
+    flows = [Flow(1 + each, 0, 100_000 * (1 + each % 2)) for each in range(4)]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow").table("utilisation")
+    for each in range(4):
+        wire = (1 + each % 2) * 100 * (1_000 + 82 + 42)
+        assert rows[rows.port == f"host{1 + each}"].wire_bytes.sum() == pytest.approx(wire, abs=2)
+
+
 def test_a_flow_waits_while_its_link_is_down(tmp_path: Path) -> None:
     star = roce_star(3, congestion_control="none")
     down_ps, up_ps = 20_000_000, 120_000_000

@@ -47,7 +47,9 @@ FlowNetwork::Begin(const FlowDemand& demand)
     flow.demand = demand;
     flow.rate = flow.answered = 0.0;
     flow.rise = {};
+    flow.carried = 0.0;
     flow.left = demand.bytes;
+    flow.unsent = demand.used * demand.bytes;
     flow.sincePs = Simulator::Now().GetTimeStep();
     flow.stands = FlowShares::NONE;
     flow.standing = 0.0;
@@ -92,6 +94,7 @@ FlowNetwork::Settle(Flow& flow, int64_t nowPs)
     const int64_t passedPs = nowPs - flow.sincePs;
     const double missed = flow.rise.Missed(flow.sincePs) - flow.rise.Missed(nowPs);
     flow.left = std::max(0.0, flow.left + missed - flow.rate * static_cast<double>(passedPs));
+    flow.unsent = std::max(0.0, flow.unsent - flow.carried * static_cast<double>(passedPs));
     flow.sincePs = nowPs;
     if (flow.rate > 0.0)
     {
@@ -115,15 +118,16 @@ FlowNetwork::Settle(Flow& flow, int64_t nowPs)
 }
 
 void
-FlowNetwork::Meter(const Flow& flow, double rate, int64_t nowPs)
+FlowNetwork::Meter(Flow& flow, double rate, int64_t nowPs)
 {
     if (m_meter.IsUsed())
     {
         for (const FlowUse& use : flow.demand.forth)
         {
-            m_meter.Change(use.link, use.share * flow.demand.used * (rate - flow.rate), nowPs);
+            m_meter.Change(use.link, use.share * (rate - flow.carried), nowPs);
         }
     }
+    flow.carried = rate;
 }
 
 void
@@ -217,15 +221,20 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
         Start(flow, rate);
     }
     Follow(flow, rate, nowPs);
-    Meter(flow, rate, nowPs);
     Stand(flow, bottleneck, rate);
     Rise(flow, rate, nowPs);
     flow.rate = rate;
     flow.bottleneck = m_tallies ? bottleneck : FlowShares::NONE;
-    m_agenda.Move(number,
-                  rate > 0.0
-                      ? FabricLater(nowPs, flow.rise.SendPs(flow.left, rate, nowPs), "a flow")
-                      : FlowAgenda::NEVER);
+    if (rate <= 0.0)
+    {
+        Meter(flow, 0.0, nowPs);
+        m_agenda.Move(number, FlowAgenda::NEVER);
+        return;
+    }
+    const double lastsPs = flow.rise.SendPs(flow.left, rate, nowPs);
+    const double mean = flow.rise.perPs > 0.0 ? flow.left / lastsPs : rate;
+    Meter(flow, flow.left > 0.0 ? mean * flow.unsent / flow.left : 0.0, nowPs);
+    m_agenda.Move(number, FabricLater(nowPs, lastsPs, "a flow"));
 }
 
 void

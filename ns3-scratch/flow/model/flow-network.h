@@ -101,6 +101,8 @@ class FlowNetwork
     {
         FlowDemand demand;                     //!< what it wants
         double rate{0.0};                      //!< bytes per picosecond
+        double carried{0.0};                   //!< bytes per picosecond that lines carry, evenly
+        double unsent{0.0};                    //!< of what is left, what lines will carry
         FlowRise rise;                         //!< how it comes to this rate
         double answered{0.0};                  //!< the rate that its acknowledgements have or get
         double left{0.0};                      //!< bytes to come when it had got its rate
@@ -143,8 +145,8 @@ class FlowNetwork
     void Solve();
     /// Flows end that are due. \return whether any did
     bool End(int64_t nowPs);
-    /// Tell the meter that a flow has another rate.
-    void Meter(const Flow& flow, double rate, int64_t nowPs);
+    /// Tell the meter that lines carry a flow at another rate.
+    void Meter(Flow& flow, double rate, int64_t nowPs);
     /// A flow gets another rate. \param nowPs the time
     void ChangeRate(uint32_t number, double rate, int64_t nowPs);
     /// A flow gets its first rate, but sends its first window at once. \param rate of the flow
