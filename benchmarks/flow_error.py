@@ -4,6 +4,7 @@
     python benchmarks/flow_error.py --quick                         those that take seconds
     python benchmarks/flow_error.py --case NAME ...                 some
     python benchmarks/flow_error.py --summary FILE                  the table of docs/flow.md, from such a file
+    python benchmarks/flow_error.py --drawn N --seed S              N random cases instead; --case chooses among them
 
 ``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
 were lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import random
 import statistics
 import sys
 import tempfile
@@ -31,6 +33,7 @@ INPUTS = Path(__file__).parents[1] / "inputs"
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 PFC = {"buffer": "32MiB", "pfc": {}}
 LARGE = {"buffer": "1GB"}
+DRAWN_SWITCH = {"buffer": "64MiB", "pfc": {}}
 MARKING = {"buffer": "32MiB", "pfc": {}, "ecn": {"kmin": "400KB", "kmax": "1600KB", "pmax": 0.2}}
 
 
@@ -111,6 +114,7 @@ QUICK = {
     "hpcc, switch 16, all-to-all",
     "swift, switch 16, all-to-all",
 }
+CONTROLS = ("none", "dcqcn", "timely", "dctcp", "hpcc", "swift")
 MIB = 1 << 20
 ALL_REDUCE, ALL_TO_ALL = collective("ALLREDUCE", 4 * MIB), collective("ALLTOALL", 4 * MIB)
 
@@ -283,7 +287,7 @@ def from_files() -> Iterator[Case]:
 
 def with_control() -> Iterator[Case]:
     """Those where a control decides as well."""
-    for control in ("none", "dcqcn", "timely", "dctcp", "hpcc", "swift"):
+    for control in CONTROLS:
         switch = PFC if control in ("none", "hpcc") else MARKING
         label = "none, paused" if control == "none" else control
         paused, kind, target = clos(4, 4, 8, switch), roce(control), TARGETS[control]
@@ -299,6 +303,44 @@ def with_control() -> Iterator[Case]:
         yield Case(f"TCP {control}, switch 16, ring", star(16, switch), kind, ALL_REDUCE, target=target)
         name = f"TCP {control}, Clos 16, 1:1, all-to-all"
         yield Case(name, clos(4, 4, 4, switch), kind, ALL_TO_ALL, target=target)
+
+
+def drawn(count: int, seed: int) -> Iterator[Case]:
+    """Random collectives, and a random training of 16 NPUs in every fourth turn of the controls."""
+    for number in range(count):
+        draw = random.Random(f"{seed} {number}")
+        control = CONTROLS[number % len(CONTROLS)]
+        is_model = number // len(CONTROLS) % 4 == 3
+        link = {"rate": draw.choice(["100Gbps", "400Gbps"]), "delay": draw.choice(["500ns", "1us", "2us", "5us"])}
+        half, leaves = (8, 2) if is_model else (draw.choice([4, 8]), draw.choice([2, 4]))
+        shapes = {
+            "switch": star(2 * half, DRAWN_SWITCH),
+            "dumbbell": {"kind": "dumbbell", "left": half, "right": half, "bottleneck": link, "switch": DRAWN_SWITCH},
+            "Clos": clos(leaves, draw.choice([1, 2, 4]), half, DRAWN_SWITCH) | {"uplink": link},
+            "fat tree": fat_tree(4, DRAWN_SWITCH),
+        }
+        shape = draw.choice(sorted(shapes))
+        transport = roce(control, payload=draw.choice([1024, 4096]))
+        name = f"drawn {seed}.{number}, {control}, {shape}, {'model' if is_model else 'collective'}"
+        topology, target = shapes[shape] | {"link": link}, TARGETS[control]
+        if is_model:
+            yield Case(name, topology, transport, drawn_model(draw), direct(16), ".yaml", target=target)
+        else:
+            kind = draw.choice(["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL"])
+            work = collective(kind, round(2 ** draw.uniform(16, 23)))
+            system = algorithm(draw.choice(["ring", "direct", "halvingDoubling"])) | direct(draw.choice([4, 32]))
+            yield Case(name, topology, transport, work, system, target=target)
+
+
+def drawn_model(draw: random.Random) -> str:
+    """A mixture of experts of four layers, as text of a file."""
+    experts = {"count": 8, "active": 2, "feed_forward": 2048}
+    size = {"layers": 4, "hidden": 1024, "heads": 16, "kv_heads": 8, "vocabulary": 8192, "gated": True}
+    tensor, pipeline, context, expert = (draw.choice(each) for each in ([1, 2, 4], [1, 2], [1, 2], [1, 2]))
+    parallel = {"tensor": tensor, "pipeline": pipeline, "context": context, "expert": expert}
+    training = {"sequence": 1024, "micro_batch": 1, "micro_batches": 4, "datatype": "bfloat16"}
+    keys = {"kind": "transformer", "name": "drawn", "model": size | {"experts": experts}, "training": training}
+    return json.dumps(keys | {"compute": "H100", "parallel": parallel | {"zero": draw.choice([0, 1, 2, 3])}})
 
 
 def row(case: Case) -> dict[str, Any]:
@@ -362,13 +404,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", nargs="*", default=[])
     parser.add_argument("--summary", type=Path)
+    parser.add_argument("--drawn", type=int)
+    parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     if asked.summary is not None:
         with asked.summary.open(encoding="utf-8", newline="") as file:
             print(*summary(list(csv.DictReader(file))), sep="\n")
         return
     writer, rows = csv.writer(sys.stdout, lineterminator="\n"), 0
-    for case in cases():
+    for case in cases() if asked.drawn is None else drawn(asked.drawn, asked.seed):
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)
         ):

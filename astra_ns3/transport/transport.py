@@ -82,7 +82,8 @@ class Transport(ABC):
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
     of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
     transport itself. ``flow_headroom``: for flows without packets, the share of a line that it never fills;
-    ``flow_start_cost``: of a window that a new queue pair sends beyond its share, how much is lost;
+    ``flow_start_cost``: round trips that a new queue pair loses for each factor e that its rate falls by;
+    ``flow_rise_round_trips``: until it sends at a rate that has become higher;
     ``flow_held_back``: what happens in the network may slow a sender; ``flow_in_flight_bytes``: the most that a queue
     pair or connection has under way: 0 for no limit, A_ROUND_TRIP where marks hold it there;
     ``flow_first_window_bytes``: of a new connection, which grows by ``flow_window_growth`` of what is acknowledged, 0
@@ -125,6 +126,7 @@ class Transport(ABC):
     control_numbers: Mapping[str, float] | None = None
     flow_headroom: float = 0.0
     flow_start_cost: float = 0.0
+    flow_rise_round_trips: float = 0.0
     flow_held_back: bool = True
     flow_in_flight_bytes: int = 0
     flow_first_window_bytes: int = 0

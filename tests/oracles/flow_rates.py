@@ -25,9 +25,10 @@ class OracleFlow:
     ``cap`` bytes per ps; where it is below the lines', a window goes out in each round trip of ``trip_ps``.
     ``queue``: flows of one queue go one after the other.
     ``data``, ``window``: bytes without headers; ``headroom``: what bytes beyond the first two windows of a queue count
-    more; ``start_cost``: what a first window costs beyond its bytes, if its flow begins below both
-    the rate ``alone`` and its share of its first link. ``step``: bytes that the window grows by in each round trip,
-    until it holds nothing back; ``line_bytes``: of a byte in a full packet.
+    more; ``start_cost``: round trips that a new queue loses, for each factor e between the rate ``alone`` and its own,
+    if its flow begins below its share of its first link. ``rise``: round trips until a flow has come to a higher rate.
+    ``step``: bytes that the window grows by in each round trip, until it holds nothing back; ``line_bytes``: of a byte
+    in a full packet, whose bytes on the line are ``packet``.
     """
 
     start_ps: int
@@ -46,11 +47,38 @@ class OracleFlow:
     trip_ps: float = 0.0
     step: int = 0
     line_bytes: float = 1.0
+    packet: float = 0.0
+    rise: float = 0.0
     began_ps: float = field(default=-1.0, init=False)
     end_ps: float = field(default=-1.0, init=False)
     left: float = field(default=0.0, init=False)
     rate: float = field(default=0.0, init=False)
+    sends: float = field(default=math.inf, init=False)
+    gains: float = field(default=0.0, init=False)
+    slope: float = field(default=0.0, init=False)
+    risen_ps: float = field(default=-1.0, init=False)
     answered: float = field(default=0.0, init=False)
+
+    def rise_from(self, now: float) -> None:
+        """Begin to rise to the rate, never slower than before."""
+        more = self.rate - self.sends
+        slope = max(more * self.gains, self.slope if self.risen_ps > now else 0.0)
+        self.slope, self.risen_ps = (slope, now + more / slope) if more > 0 and slope else (0.0, -1.0)
+
+    def ends_ps(self, now: float) -> float:
+        """When nothing is left."""
+        rises = max(self.risen_ps - now, 0.0)
+        end = now + (self.left + self.slope * rises**2 / 2) / self.rate
+        if end >= self.risen_ps:
+            return end
+        low = self.rate - self.slope * rises
+        return now + 2 * self.left / (low + math.sqrt(low**2 + 2 * self.slope * self.left))
+
+    def send(self, now: float, then: float) -> None:
+        """Send until then."""
+        rises, more = max(self.risen_ps - now, 0.0), max(self.risen_ps - then, 0.0)
+        self.left -= self.rate * (then - now) - self.slope * (rises**2 - more**2) / 2
+        self.sends = self.rate - self.slope * more
 
 
 def fill(flows: Sequence[OracleFlow], capacities: dict[int, float]) -> None:
@@ -81,6 +109,7 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
     now = 0.0
     sent: dict[int, int] = {}
     ended: dict[int, float] = {}
+    sends: dict[int, float] = {}
     windows: dict[int, tuple[int, float, float]] = {}
     while waiting or active:
         answers.take(now)
@@ -98,16 +127,19 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
             sent[flow.queue] = first + flow.data
             nic = next(iter(flow.forth))
             own = lines[nic] / sum(nic in other.forth for other in active)
+            flow.sends = math.inf if is_new else sends[flow.queue]
             _begin(flow, first, min(flow.alone, own) if is_new else 0.0)
         for flow in active:
+            flow.rise_from(now)
             answers.follow(flow, flow.rate, now)
-        ends = [now + flow.left / flow.rate for flow in active]
+        ends = [flow.ends_ps(now) for flow in active]
         later = [flow.start_ps for flow in waiting if flow.start_ps > now]
         then = min([*ends, *later, *answers.times()])
         for flow, end in zip(active, ends, strict=True):
-            flow.left -= flow.rate * (then - now)
+            flow.send(now, then)
             if end <= then + _ROUNDING_PS:
                 flow.end_ps = ended[flow.queue] = end
+                sends[flow.queue] = flow.sends
                 answers.follow(flow, 0.0, then)
         active = [flow for flow in active if flow.end_ps < 0]
         now = then
@@ -147,8 +179,17 @@ def _begin(flow: OracleFlow, sent: int, most: float) -> None:
     free = max(2 * flow.window - sent, 0)
     more = flow.bytes * flow.headroom * max(flow.data - free, 0) / max(flow.data, 1)
     flow.back_share *= flow.bytes / (flow.bytes + more)
-    lost = flow.start_cost * flow.bytes * min(flow.window / max(flow.data, 1), 1) if most else 0.0
-    flow.left = flow.bytes + more + lost * (1 - min(flow.rate / (most or 1), 1))
+    flow.left = flow.bytes + more
+    flow.gains = 1 / (flow.rise * flow.trip_ps) if flow.rise else 0.0
+    if most and flow.window:
+        most = max(most, flow.rate)
+        window = flow.window * flow.bytes / flow.data
+        flow.after_ps += round(max(min(window, flow.left) / flow.rate - flow.trip_ps, 0.0))
+        beyond = max(flow.left - window * (0.5 + most / flow.alone), 0.0)
+        hears_ps = flow.trip_ps + 2 * flow.packet / flow.rate
+        trips = flow.start_cost * math.log(flow.alone / flow.rate) * (1 - flow.rate / most)
+        flow.gains *= flow.trip_ps / hears_ps if beyond else 0.0
+        flow.left += min(trips * hears_ps * flow.rate, beyond / 4)
 
 
 def _starting(waiting: Sequence[OracleFlow], active: Sequence[OracleFlow], now: float) -> list[OracleFlow]:

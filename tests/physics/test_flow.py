@@ -356,6 +356,33 @@ def test_a_window_that_a_control_moves_grows(control: str, window: int, tmp_path
     assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.03)
 
 
+@pytest.mark.parametrize("control", ["hpcc", "swift"])
+def test_a_message_within_the_first_window_costs_nothing(control: str, tmp_path: Path) -> None:
+    """A bandwidth-delay product is 26 kB; all bytes wait in the queue before the control acts."""
+    ends = {}
+    for backend in ("flow", "ns3"):
+        (folder := tmp_path / backend).mkdir()
+        network = roce_star(9, congestion_control=control, switch={"pfc": LOSSLESS})
+        played = play_flows(network, [Flow(1 + each, 0, 20_000) for each in range(8)], folder, backend=backend)
+        ends[backend] = played.table("flows").end_ps.max()
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.002)
+
+
+@pytest.mark.parametrize(("size", "delay", "payload"), [(1, "5us", 1024), (8, "5us", 1024), (1, "1us", 4096)])
+def test_hpcc_on_a_narrow_line_takes_as_long_as_its_packets(size: int, delay: str, payload: int) -> None:
+    link, bottleneck = ({"rate": "400Gbps", "delay": each} for each in (delay, "2us"))
+    topology = {"kind": "dumbbell", "left": 4, "right": 4, "link": link, "bottleneck": bottleneck}
+    switch = {"buffer": "32MB", "pfc": LOSSLESS}
+    network = roce_network({**topology, "switch": switch}, payload=payload, congestion_control="hpcc")
+    work = parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 REDUCESCATTER {size * MIB} 0\n", "micro")
+    system = system_for(1, **{"reduce-scatter-implementation": ["direct"], "preferred-dataset-splits": 1})
+    finish = {
+        backend: astra_ns3.run(workload=work, system=system, network=network, backend=backend).finish_ps
+        for backend in ("flow", "ns3")
+    }
+    assert finish["flow"] == pytest.approx(finish["ns3"], rel=0.1)
+
+
 def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None:
     flows = [Flow(1, 0, MIB, messages=2), Flow(2, 0, MIB), Flow(2, 3, 1_000)]
     played = play_flows(roce_star(4, congestion_control="none"), flows, tmp_path, backend="flow", accounts=True)
@@ -408,6 +435,16 @@ def test_headroom_that_a_control_leaves_is_not_carried(tmp_path: Path) -> None:
     rows: Any = play_flows(network, [Flow(1, 0, MIB)], tmp_path, backend="flow").table("utilisation")
     wire = MIB + -(-MIB // 1000) * (82 + 42)  # with HPCC's telemetry
     assert rows[rows.port == "host1"].wire_bytes.sum() == pytest.approx(wire, abs=2)
+
+
+def test_time_that_a_control_loses_carries_no_bytes(tmp_path: Path) -> None:
+    observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
+    network = roce_star(5, congestion_control="hpcc", observe=observe)
+    flows = [Flow(1 + each, 0, 100_000 * (1 + each % 2)) for each in range(4)]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow").table("utilisation")
+    for each in range(4):
+        wire = (1 + each % 2) * 100 * (1_000 + 82 + 42)
+        assert rows[rows.port == f"host{1 + each}"].wire_bytes.sum() == pytest.approx(wire, abs=2)
 
 
 def test_a_flow_waits_while_its_link_is_down(tmp_path: Path) -> None:

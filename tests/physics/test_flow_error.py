@@ -32,3 +32,9 @@ def test_the_page_has_the_summary_of_all_cases() -> None:
         rows = list(csv.DictReader(file))
     assert [each["case"] for each in rows] == [case.name for case in TABLE.cases()]
     assert "\n".join(TABLE.summary(rows)) in text_of("docs/flow.md")
+
+
+def test_a_seed_draws_the_same_cases_and_a_model_in_every_fourth_turn() -> None:
+    drawn, again, other = (list(TABLE.drawn(24, seed)) for seed in (3, 3, 4))
+    assert drawn == again != other
+    assert [case.suffix for case in drawn] == [".txt"] * 18 + [".yaml"] * 6

@@ -157,6 +157,8 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
         trip_ps,
         transport.flow_window_step_bytes,
         (payload + wire) / payload,
+        payload + wire,
+        transport.flow_rise_round_trips,
     )
 
 

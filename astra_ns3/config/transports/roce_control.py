@@ -54,7 +54,9 @@ class RoceControl(ConfigModel):
     needs_ecn: ClassVar[bool] = False
     needs_cnps: ClassVar[bool] = False
     flow_start_cost: ClassVar[float] = 0.0
-    """For flows without packets: of a window that a new queue pair sends beyond its share, how much is lost."""
+    """For flows without packets: round trips that a new queue pair loses for each factor e that its rate falls by."""
+    flow_rise_round_trips: ClassVar[float] = 0.0
+    """For flows without packets: round trips until it sends at a rate that has become higher; 0: none."""
     flow_held_back: ClassVar[bool] = True
     """For flows without packets: the network may slow a queue pair even where it neither pauses nor has a window."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
@@ -287,7 +289,8 @@ class Hpcc(_Utilisation):
     kind: Literal["hpcc"] = "hpcc"
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
-    flow_start_cost: ClassVar[float] = 1.0
+    flow_start_cost: ClassVar[float] = 2.0
+    flow_rise_round_trips: ClassVar[float] = 8.0
     lasting: ClassVar[frozenset[str]] = frozenset({"multiple_rates"})
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
@@ -321,7 +324,7 @@ class Swift(_FromSet):
 
     kind: Literal["swift"] = "swift"
     default_window: ClassVar[Window] = "bdp"
-    flow_start_cost: ClassVar[float] = 0.3
+    flow_start_cost: ClassVar[float] = 0.5
     parameters: Literal["scaled", "paper"] = "scaled"
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""

@@ -149,6 +149,7 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "opening_wire_bytes": transport.flow_opening_wire_bytes,
         "headroom": transport.flow_headroom / (1 - transport.flow_headroom),
         "start_cost": transport.flow_start_cost,
+        "rise_round_trips": transport.flow_rise_round_trips,
         "in_flight_bytes": transport.flow_in_flight_bytes,
         "queue_pairs": transport.queue_pairs,
         "per_message": transport.pair_of_message,

@@ -101,6 +101,7 @@ class Roce(Transport):
             control_numbers=parameters.control_parameters,
             flow_headroom=keys.congestion_control.flow_headroom(parameters.control_parameters),
             flow_start_cost=keys.congestion_control.flow_start_cost,
+            flow_rise_round_trips=keys.congestion_control.flow_rise_round_trips,
             flow_held_back=keys.congestion_control.flow_held_back,
             flow_in_flight_bytes=A_ROUND_TRIP if keys.congestion_control.needs_ecn else window,
             flow_first_window_bytes=window if step else 0,

@@ -29,6 +29,7 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "opening_wire_bytes", kind.openingWireBytes);
     part(prefix + "headroom", kind.headroom);
     part(prefix + "start_cost", kind.startCost);
+    part(prefix + "rise_round_trips", kind.riseRoundTrips);
     part(prefix + "in_flight_bytes", kind.inFlightBytes);
     part(prefix + "queue_pairs", kind.queuePairs);
     part(prefix + "per_message", kind.perMessage);

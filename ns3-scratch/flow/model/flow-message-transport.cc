@@ -409,9 +409,16 @@ FlowMessageTransport::Begin(uint32_t number)
     if (queue.isNew && demand.alone > 0.0)
     {
         const uint64_t opening = kind.windowBytes > 0 ? kind.windowBytes : kind.firstWindowBytes;
-        const double first = static_cast<double>(std::min(bytes, opening)) / bytes;
-        demand.startBytes = kind.startCost * wireBytes * first;
+        demand.firstWindow = wireBytes / bytes * opening;
+        demand.recovery = kind.startCost;
+        demand.packetBytes = static_cast<double>(kind.WireBytes(kind.payloadBytes));
     }
+    else if (!queue.isNew)
+    {
+        demand.from = queue.lastRate;
+    }
+    const auto roundTripPs = static_cast<double>(demand.roundTripPs);
+    demand.risePart = kind.riseRoundTrips > 0.0 ? 1.0 / (kind.riseRoundTrips * roundTripPs) : 0.0;
     queue.sentBytes = after;
     queue.isNew = false;
     queue.beganPs = Simulator::Now().GetTimeStep();
@@ -487,6 +494,7 @@ FlowMessageTransport::FlowEnded(uint32_t flow)
 {
     const uint32_t number = m_queueOf[flow];
     Queue& queue = m_queues[number];
+    queue.lastRate = m_network.GetLastRate(flow);
     Deliver(queue, TakeFirst(number), queue.beganPs, m_network.GetWaits(flow));
     if (!queue.messages.empty())
     {

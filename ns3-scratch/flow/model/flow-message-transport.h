@@ -117,6 +117,7 @@ class FlowMessageTransport : public MessageTransport,
         uint64_t narrowestBps{0};                   //!< rate that its bytes have alone, at most
         int64_t arrivalPs{0};                       //!< of the last message
         uint64_t sentBytes{0};                      //!< since it was idle
+        double lastRate{0.0};                       //!< at which the last flow ended
         uint64_t windowBytes{0};                    //!< sent since all was acknowledged
         int64_t windowPs{0};                        //!< since when that is
         double growingBytes{0.0};                   //!< window then, where windows grow

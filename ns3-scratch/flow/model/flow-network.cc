@@ -47,7 +47,10 @@ FlowNetwork::Begin(const FlowDemand& demand)
     Flow& flow = m_flows[number];
     flow.demand = demand;
     flow.rate = flow.answered = 0.0;
+    flow.rise = {};
+    flow.carried = 0.0;
     flow.left = demand.bytes;
+    flow.unsent = demand.used * demand.bytes;
     flow.sincePs = flow.talliedPs = Simulator::Now().GetTimeStep();
     flow.slowing = flow.stands = FlowShares::NONE;
     flow.standing = 0.0;
@@ -70,6 +73,7 @@ FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<con
     flow.demand.forth = forth;
     flow.demand.back = back;
     flow.rate = 0.0;
+    flow.rise = {};
     m_agenda.Move(number, FlowAgenda::NEVER);
     m_shares.Remove(number);
     m_shares.Add(forth, flow.demand.cap); // gets the number that was given back last
@@ -80,8 +84,14 @@ void
 FlowNetwork::Settle(Flow& flow, int64_t nowPs)
 {
     const int64_t passedPs = nowPs - flow.sincePs;
-    flow.left = std::max(0.0, flow.left - flow.rate * static_cast<double>(passedPs));
+    const double missed = flow.rise.Missed(flow.sincePs) - flow.rise.Missed(nowPs);
+    flow.left = std::max(0.0, flow.left + missed - flow.rate * static_cast<double>(passedPs));
+    flow.unsent = std::max(0.0, flow.unsent - flow.carried * static_cast<double>(passedPs));
     flow.sincePs = nowPs;
+    if (flow.rate > 0.0)
+    {
+        flow.demand.from = flow.rate - flow.rise.Lag(nowPs);
+    }
 }
 
 void
@@ -110,8 +120,11 @@ FlowNetwork::Tally(Flow& flow, uint32_t link, int64_t nowPs)
     }
     const auto passedPs = static_cast<double>(nowPs - flow.talliedPs);
     const double ownPs = flow.rate > 0.0 ? passedPs * flow.rate / flow.alone : 0.0;
+    const double missed =
+        flow.rise.Missed(static_cast<double>(flow.talliedPs)) - flow.rise.Missed(nowPs);
+    const double missedPs = missed > 0.0 ? missed / flow.alone : 0.0;
     Wait(flow, flow.slowing, (passedPs - ownPs) * flow.demand.used);
-    Wait(flow, SLOWED, passedPs * (1.0 - flow.demand.used));
+    Wait(flow, SLOWED, passedPs * (1.0 - flow.demand.used) + missedPs * flow.demand.used);
     flow.talliedPs = nowPs;
     flow.slowing = link;
     flow.alone = FlowShares::NO_LIMIT;
@@ -122,15 +135,16 @@ FlowNetwork::Tally(Flow& flow, uint32_t link, int64_t nowPs)
 }
 
 void
-FlowNetwork::Meter(const Flow& flow, double rate, int64_t nowPs)
+FlowNetwork::Meter(Flow& flow, double rate, int64_t nowPs)
 {
     if (m_meter.IsUsed())
     {
         for (const FlowUse& use : flow.demand.forth)
         {
-            m_meter.Change(use.link, use.share * flow.demand.used * (rate - flow.rate), nowPs);
+            m_meter.Change(use.link, use.share * (rate - flow.carried), nowPs);
         }
     }
+    flow.carried = rate;
 }
 
 void
@@ -220,25 +234,60 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     }
     Settle(flow, nowPs);
     Tally(flow, m_shares.GetSlowing(number), nowPs);
-    if (flow.demand.startBytes > 0.0)
+    if (flow.demand.firstWindow > 0.0 && rate > 0.0)
     {
-        const uint32_t first = flow.demand.forth.front().link;
-        const double own = m_answers[first].line / m_shares.GetFlows(first);
-        const double share = std::min(rate / std::min(flow.demand.alone, own), 1.0);
-        const double more = flow.demand.startBytes * (1.0 - share);
-        flow.left += more;
-        if (m_tallies)
-        {
-            Wait(flow, SLOWED, more * flow.demand.used / flow.alone);
-        }
-        flow.demand.startBytes = 0.0;
+        Start(flow, rate);
     }
     Follow(flow, rate, nowPs);
-    Meter(flow, rate, nowPs);
     Stand(flow, bottleneck, rate);
+    Rise(flow, rate, nowPs);
     flow.rate = rate;
-    m_agenda.Move(number,
-                  rate > 0.0 ? FabricLater(nowPs, flow.left / rate, "a flow") : FlowAgenda::NEVER);
+    if (rate <= 0.0)
+    {
+        Meter(flow, 0.0, nowPs);
+        m_agenda.Move(number, FlowAgenda::NEVER);
+        return;
+    }
+    const double lastsPs = flow.rise.SendPs(flow.left, rate, nowPs);
+    const double mean = flow.rise.perPs > 0.0 ? flow.left / lastsPs : rate;
+    Meter(flow, flow.left > 0.0 ? mean * flow.unsent / flow.left : 0.0, nowPs);
+    m_agenda.Move(number, FabricLater(nowPs, lastsPs, "a flow"));
+}
+
+void
+FlowNetwork::Start(Flow& flow, double rate)
+{
+    FlowDemand& demand = flow.demand;
+    const uint32_t first = demand.forth.front().link;
+    const double own = m_answers[first].line / m_shares.GetFlows(first);
+    const double most = std::max(std::min(demand.alone, own), rate);
+    const auto roundTripPs = static_cast<double>(demand.roundTripPs);
+    // The first window waits in queues, and its acknowledgements come when it has left them.
+    const double sentPs = std::min(demand.firstWindow, flow.left) / rate;
+    demand.answersAfterPs += std::llround(std::max(sentPs - roundTripPs, 0.0));
+    const double blind = demand.firstWindow * (UNHEARD_WINDOWS + most / demand.alone);
+    const double loopPs = roundTripPs + UNHEARD_PACKETS * demand.packetBytes / rate;
+    // Unless all is under way before its control hears of anything.
+    demand.risePart *= flow.left > blind ? roundTripPs / loopPs : 0.0;
+    const double recoversPs = demand.recovery * loopPs * std::log(demand.alone / rate);
+    const double lost = std::min(rate * recoversPs * (1.0 - rate / most),
+                                 MOST_LOST * std::max(flow.left - blind, 0.0));
+    flow.left += lost;
+    if (m_tallies)
+    {
+        Wait(flow, SLOWED, lost * demand.used / flow.alone);
+    }
+    demand.firstWindow = 0.0;
+}
+
+void
+FlowNetwork::Rise(Flow& flow, double rate, double nowPs)
+{
+    const FlowDemand& demand = flow.demand;
+    const double more = rate - demand.from;
+    const double before = flow.rise.Lag(nowPs) > 0.0 ? flow.rise.perPs : 0.0;
+    const double perPs = std::max(more * demand.risePart, before);
+    flow.rise = more > 0.0 && perPs > 0.0 ? FlowRise{perPs, nowPs + more / perPs} : FlowRise{};
 }
 
 void

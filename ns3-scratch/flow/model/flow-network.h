@@ -3,6 +3,7 @@
 
 #include "flow-agenda.h"
 #include "flow-meter.h"
+#include "flow-rise.h"
 #include "flow-rooms.h"
 #include "flow-shares.h"
 
@@ -25,10 +26,14 @@ struct FlowDemand
     int64_t answersAfterPs{0};        //!< so much later than the bytes, acknowledgements are sent
     double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
     double used{1.0};                 //!< of these bytes, how many are sent: the rest is headroom
-    double startBytes{0.0};           //!< lost at the start, if its first rate is 0
-    double inFlight{0.0};             //!< most bytes that may be under way
-    int64_t roundTripPs{0};           //!< with nothing else on the network
-    double alone{0.0}; //!< none are if that is this, or its share of the first link, or more
+    double firstWindow{0.0};          //!< bytes that a new queue pair sends at once
+    double packetBytes{0.0};          //!< of a full packet
+    double recovery{0.0};             //!< round trips lost for each factor e that its rate falls by
+    double from{FlowShares::NO_LIMIT}; //!< rate at first; it comes to a higher one step by step
+    double risePart{0.0};   //!< of the difference, the step in each picosecond; 0: at once
+    double inFlight{0.0};   //!< most bytes that may be under way
+    int64_t roundTripPs{0}; //!< with nothing else on the network
+    double alone{0.0};      //!< its rate with nothing else on the network
 };
 
 /// How long a flow waited.
@@ -59,9 +64,13 @@ class FlowOwner
 class FlowNetwork
 {
   public:
-    static constexpr double RATE_STEP = 0.0937; //!< of a flow's rate
-    static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
-    static constexpr double LEAST_SHARE = 1e-9; //!< of a line's rate; what has less waits
+    static constexpr double RATE_STEP = 0.0937;    //!< of a flow's rate
+    static constexpr double LINE_STEP = 0.0083;    //!< of a line's rate
+    static constexpr double LEAST_SHARE = 1e-9;    //!< of a line's rate; what has less waits
+    static constexpr double UNHEARD_WINDOWS = 0.5; //!< sent before a control acts, beside its share
+    static constexpr double UNHEARD_PACKETS =
+        2.0;                                  //!< that a control hears late, beside a round trip
+    static constexpr double MOST_LOST = 0.25; //!< of what is sent while a control finds its rate
     static constexpr uint32_t SLOWED = FlowShares::NONE - 1; //!< no link: a wait for its control
     static constexpr std::size_t MOST_WAITS = 100; //!< of a flow; the last counts those beyond
 
@@ -86,6 +95,12 @@ class FlowNetwork
         return m_flows[flow].waits;
     }
 
+    /// \param flow one that ends now \return bytes per picosecond that it sent at last
+    double GetLastRate(uint32_t flow) const
+    {
+        return m_flows[flow].demand.from;
+    }
+
     /// \return how often rates were shared anew
     uint64_t GetSolutions() const
     {
@@ -98,6 +113,9 @@ class FlowNetwork
     {
         FlowDemand demand;                  //!< what it wants
         double rate{0.0};                   //!< bytes per picosecond
+        double carried{0.0};                //!< bytes per picosecond that lines carry, evenly
+        double unsent{0.0};                 //!< of what is left, what lines will carry
+        FlowRise rise;                      //!< how it comes to this rate
         double answered{0.0};               //!< the rate that its acknowledgements have or get
         double left{0.0};                   //!< bytes to come when it had got its rate
         int64_t sincePs{0};                 //!< when that was
@@ -141,10 +159,14 @@ class FlowNetwork
     void Solve();
     /// Flows end that are due. \return whether any did
     bool End(int64_t nowPs);
-    /// Tell the meter that a flow has another rate.
-    void Meter(const Flow& flow, double rate, int64_t nowPs);
+    /// Tell the meter that lines carry a flow at another rate.
+    void Meter(Flow& flow, double rate, int64_t nowPs);
     /// A flow gets another rate. \param nowPs the time
     void ChangeRate(uint32_t number, double rate, int64_t nowPs);
+    /// A flow gets its first rate, but sends its first window at once. \param rate of the flow
+    void Start(Flow& flow, double rate);
+    /// A flow sends more than before. \param rate it will have \param nowPs the time
+    static void Rise(Flow& flow, double rate, double nowPs);
     /// Bring what is left of a flow up to date.
     void Settle(Flow& flow, int64_t nowPs);
     /// A flow has waited. \param link for what \param ps how long

@@ -25,12 +25,13 @@ struct FlowTransportKind
     int64_t inFlightBytes{0};       //!< most under way; 0: no limit, below: what the way holds
     uint32_t queuePairs{1};         //!< of two NPUs, in turns
     double headroom{0.0};           //!< of the time beyond two windows, how much more it takes
-    double startCost{0.0};          //!< of a window that finds others on its way, how much is lost
-    bool perMessage{false};         //!< a queue pair for each message
-    bool splitMessages{false};      //!< each message goes over all queue pairs, else over the next
-    bool acknowledged{false};       //!< a message completes at the sender's last acknowledgement
-    bool portOfMessage{false};      //!< paths are hashed from a port number that grows by message
-    bool tcpPorts{false};           //!< paths are hashed from addresses and TCP ports
+    double startCost{0.0}; //!< round trips lost for each factor e that a new pair's rate falls by
+    double riseRoundTrips{0.0}; //!< until it sends at a rate that has become higher; 0: none
+    bool perMessage{false};     //!< a queue pair for each message
+    bool splitMessages{false};  //!< each message goes over all queue pairs, else over the next
+    bool acknowledged{false};   //!< a message completes at the sender's last acknowledgement
+    bool portOfMessage{false};  //!< paths are hashed from a port number that grows by message
+    bool tcpPorts{false};       //!< paths are hashed from addresses and TCP ports
 
     /// \param bytes of data in a packet \return its bytes on the line
     uint64_t WireBytes(uint64_t bytes) const
