@@ -185,7 +185,7 @@ def _load_inputs(
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
     compat, compatibility = _rules(options, files)
     network_config, tenancy, of_network = _place_of_run(network, files, system_config, options, sharing)
-    system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, sharing)
+    system_config = _on_servers(system, files, system_config, network_config, tenancy, options, sharing)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
     platform = _platform(system_config, tenancy, compatibility)
@@ -278,7 +278,7 @@ def _slowdown(
 
 
 def _on_servers(
-    given: tuple[FilePath | SystemConfig, FilePath | AnyNetwork],
+    given: FilePath | SystemConfig,
     files: RunFiles,
     system: SystemConfig,
     network: AnyNetwork,
@@ -288,15 +288,13 @@ def _on_servers(
 ) -> SystemConfig:
     """Return the system, told its servers where NCCL plays its collectives, trees of switches that reduce, and storage.
 
-    ``given`` names both files.
+    ``given`` names the file.
     """
-    of_system, of_network = given
     plan = None if sharing is None or sharing.beside is None else sharing.beside.plan
     number = 0 if sharing is None else sharing.number
     ground = Ground(network, tenancy, options.backend_name, plan)
-    with named(of_network, files.network):
-        merges = lets_merge(system, network, options.backend_name, plan)
-    with named(of_system):
+    merges = lets_merge(system, network, options.backend_name)
+    with named(given):
         placed = with_servers(system, network, tenancy, merges=merges)
         told = with_trees(placed, ground, first_root=number)
     return with_storage(told, files.workload, ground, first_root=number)

@@ -84,6 +84,7 @@ class Transport(ABC):
     transport itself. ``flow_headroom``: for flows without packets, the share of a line that it never fills;
     ``flow_start_cost``: round trips that a new queue pair loses for each factor e that its rate falls by;
     ``flow_rise_round_trips``: until it sends at a rate that has become higher;
+    ``flow_errors``: of finish times of flows with its control, in words; empty: small, or unknown;
     ``flow_held_back``: what happens in the network may slow a sender; ``flow_in_flight_bytes``: the most that a queue
     pair or connection has under way: 0 for no limit, A_ROUND_TRIP where marks hold it there;
     ``flow_first_window_bytes``: of a new connection, which grows by ``flow_window_growth`` of what is acknowledged, 0
@@ -127,6 +128,7 @@ class Transport(ABC):
     flow_headroom: float = 0.0
     flow_start_cost: float = 0.0
     flow_rise_round_trips: float = 0.0
+    flow_errors: str = ""
     flow_held_back: bool = True
     flow_in_flight_bytes: int = 0
     flow_first_window_bytes: int = 0
@@ -164,6 +166,10 @@ class Transport(ABC):
 
         ``largest_wire_bytes``: of any frame on the network.
         """
+
+    def overtaking(self, _routing: str) -> list[str]:
+        """Return warnings of routing by which packets overtake each other and count as lost."""
+        return []
 
     @abstractmethod
     def in_force(self) -> JsonObject:

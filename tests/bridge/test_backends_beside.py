@@ -86,7 +86,7 @@ def test_merged_channels_are_refused_with_the_key_that_parts_them(tmp_path: Path
         " switch: {buffer: 64MB, pfc: {}}}, scale_out: {kind: single-switch, link: {rate: 400Gbps, delay: 1us},"
         " switch: {buffer: 64MB, pfc: {}}}}\ntransport: {kind: roce}\n"
     )
-    command = ["--backends", "flow,ns3", *words(s=system, n=network)]
+    command = ["--backends", "analytical,ns3", *words(s=system, n=network)]
     with pytest.raises(InputError, match=r"expected the same, .*'--set system\.nccl\.channels=each'"):
         CliRunner().invoke(compare_command, command, catch_exceptions=False)
     more = ["--set", "system.nccl.channels=each", "--scale", "0.1", "--json"]

@@ -23,7 +23,9 @@ from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.run import execute
+from astra_ns3.system.file import parse_system
 from astra_ns3.topology.changes import Change, LinkTarget, State
 from astra_ns3.units import counted
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -480,3 +482,39 @@ def test_what_flows_have_not_is_told_in_a_line(tmp_path: Path) -> None:
     )
     assert any("with the backend flow, but for utilisation" in words for words in result.metadata["warnings"])
     assert len(result.utilisation)
+
+
+@pytest.mark.parametrize(("control", "least"), [("none", ""), ("dctcp", ""), ("dcqcn", "-25%"), ("timely", "-22%")])
+def test_a_warning_says_how_far_times_with_a_control_are_off(control: str, least: str) -> None:
+    network = roce_star(4, congestion_control=control)
+    result = astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=network, backend="flow")
+    said = [words for words in result.metadata["warnings"] if "finish times were" in words]
+    assert len(said) == bool(least)
+    assert all(f"flows play {control} roughly: finish times were {least} to " in words for words in said)
+
+
+@pytest.mark.parametrize(("kind", "warned"), [("go-back-n", True), ("selective-repeat", False)])
+def test_flows_warn_of_spraying_that_packets_take_for_losses(kind: str, warned: bool) -> None:
+    sizes = {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "routing": {"kind": "spray"}}
+    reliability = {"kind": kind} | ({} if warned else {"reordering_packets": 64})
+    topology = {"kind": "leaf-spine", **sizes, "link": {"rate": "100Gbps", "delay": "500ns"}}
+    network = roce_network({**topology, "switch": {"buffer": "32MB", "pfc": {}}}, reliability=reliability)
+    for backend in ("flow", "ns3"):
+        found = load_inputs(_all_reduce(), system_for(1), network, Options(backend=backend))
+        said = [words for words in found.warnings if "overtake each other, which go-back-n takes for losses" in words]
+        assert len(said) == warned
+
+
+def test_a_run_plays_each_channel_of_nccl_on_flows() -> None:
+    """Two collectives that overlap: a merged channel would have half of the line that its two channels have."""
+    workload = parse_workload(
+        "DATA\n2\na -1 0 NONE 0 0 NONE 0 0 ALLTOALL 8388608 0\nb -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 2097152 0\n", "two"
+    )
+    system = parse_system({"collectives": "nccl", "endpoint-delay": 10})
+    network = roce_star(8, congestion_control="none")
+    found = {
+        backend: astra_ns3.run(workload=workload, system=system, network=network, backend=backend).collectives
+        for backend in ("flow", "ns3")
+    }
+    assert found["flow"].chunks.tolist() == found["ns3"].chunks.tolist()
+    assert found["flow"].duration_us.tolist() == pytest.approx(found["ns3"].duration_us.tolist(), rel=0.03)

@@ -57,6 +57,8 @@ class RoceControl(ConfigModel):
     """For flows without packets: round trips that a new queue pair loses for each factor e that its rate falls by."""
     flow_rise_round_trips: ClassVar[float] = 0.0
     """For flows without packets: round trips until it sends at a rate that has become higher; 0: none."""
+    flow_errors_percent: ClassVar[tuple[int, int] | None] = None
+    """For flows without packets: the least and the largest error of a finish time in random cases: docs/flow.md."""
     flow_held_back: ClassVar[bool] = True
     """For flows without packets: the network may slow a queue pair even where it neither pauses nor has a window."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
@@ -152,6 +154,7 @@ class Dcqcn(_FromSet):
     """DCQCN: a CNP cuts the rate by alpha / 2; a timer and a byte counter raise it again."""
 
     kind: Literal["dcqcn"] = "dcqcn"
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-25, 7)
     needs_ecn: ClassVar[bool] = True
     needs_cnps: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
@@ -185,6 +188,7 @@ class Timely(_FromSet):
     """TIMELY: the gradient of the round-trip time sets the rate."""
 
     kind: Literal["timely"] = "timely"
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 9)
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""
@@ -287,6 +291,7 @@ class Hpcc(_Utilisation):
     """HPCC: telemetry of each hop holds the bytes in flight below ``eta`` times what the path can take."""
 
     kind: Literal["hpcc"] = "hpcc"
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 4)
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
     flow_start_cost: ClassVar[float] = 2.0
@@ -323,6 +328,7 @@ class Swift(_FromSet):
     """Swift: the round-trip time against a target that grows with hops and with small windows; windows in packets."""
 
     kind: Literal["swift"] = "swift"
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-15, 3)
     default_window: ClassVar[Window] = "bdp"
     flow_start_cost: ClassVar[float] = 0.5
     parameters: Literal["scaled", "paper"] = "scaled"

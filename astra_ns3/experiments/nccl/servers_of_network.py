@@ -19,7 +19,6 @@ from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.server import Nic, Server
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.plan import AnyPlan
 from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.routes import shortest_paths
@@ -45,11 +44,12 @@ class Place:
     nics: int
 
 
-def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str, plan: AnyPlan | None = None) -> bool:
+def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str, *, alone: bool = False) -> bool:
     """Whether NCCL's channels that do the same are played as one unless the system says.
 
-    Each has a queue pair, whose hash chooses among equal paths: as one they would all choose the same. ``plan``: the
-    network's, where it is there already. Raises InputError if the topology is impossible.
+    Each has a queue pair, whose hash chooses among equal paths: as one they would all choose the same. As one they
+    would also get less of a line that they share with other collectives; ``alone``: there are none. Raises
+    InputError if the topology is impossible.
     """
     abilities = abilities_of(backend)
     chooses = system.nccl is None or system.nccl.channels is None
@@ -57,8 +57,9 @@ def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str, plan: An
         return False
     if not abilities.drawn_paths or not isinstance(network, NetworkConfig):
         return True
-    known = None if plan is None else plan.of_packets
-    tables = shortest_paths(build_graph(network.topology)) if known is None else known.tables
+    if not alone:
+        return False
+    tables = shortest_paths(build_graph(network.topology))
     return not tables.branch and network.topology.routing.kind != VALIANT
 
 

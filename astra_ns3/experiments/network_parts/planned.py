@@ -103,7 +103,7 @@ def planned_network(
         return plan, [
             *ways,
             *[words] * any(link.error_rate for link in graph.links),
-            *(_credits_unheeded(plan) if abilities.needs_packets else []),
+            *(_unheeded(plan) if abilities.needs_packets else []),
         ]
     _check_memories(course.given, plan)
     tables = None if weighted else plan.tables
@@ -111,10 +111,12 @@ def planned_network(
     return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
 
 
-def _credits_unheeded(plan: NetworkPlan) -> list[str]:
-    """Return warnings of credits that limit packets and not flows; raises InputError as with packets."""
+def _unheeded(plan: NetworkPlan) -> list[str]:
+    """Return warnings of what limits packets and not flows; raises InputError for credits as with packets."""
     list(check_lanes(plan))  # flows never wait for each other in a circle
-    slow = check_credits(plan.transports.values(), plan.outline)
+    slow = list(check_credits(plan.transports.values(), plan.outline))
+    for each in (each for each in plan.transports.values() if each.outline.path):
+        slow += each.overtaking(plan.config.topology.routing.kind)
     return [f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow]
 
 

@@ -47,6 +47,9 @@ _LOST = (
 )
 
 
+_ROUGH = "flows play {} in random cases (docs/flow.md); compare congestion controls with --backend ns3"
+
+
 class FlowBackend(SessionBackend):
     """Messages as flows; arguments and errors as for :class:`SessionBackend`."""
 
@@ -59,6 +62,7 @@ class FlowBackend(SessionBackend):
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
         fails_ps = (each.time_ps for each in plan.changes if each.state.up is False)
+        self._rough = sorted({each.flow_errors for each in plan.transports.values()} - {""})
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
         super().__init__(
             plan.graph,
@@ -70,11 +74,12 @@ class FlowBackend(SessionBackend):
         )
 
     def warnings(self) -> list[str]:
-        """Beside the usual ones, that flows know nothing of packets that would be lost, or of pauses."""
+        """Beside the usual ones, what flows know little of: controls, packets that would be lost, and pauses."""
         counts = self.statistics()
         bounds = [words.format(counted(int(counts[key]), "port")) for key, words in _FULL.items() if counts[key]]
         loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
-        return [*super().warnings(), *bounds, *([_LOST] if loses else [])]
+        rough = map(_ROUGH.format, self._rough)
+        return [*super().warnings(), *rough, *bounds, *([_LOST] if loses else [])]
 
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:

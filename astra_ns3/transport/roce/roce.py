@@ -14,6 +14,7 @@ from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
@@ -102,6 +103,7 @@ class Roce(Transport):
             flow_headroom=keys.congestion_control.flow_headroom(parameters.control_parameters),
             flow_start_cost=keys.congestion_control.flow_start_cost,
             flow_rise_round_trips=keys.congestion_control.flow_rise_round_trips,
+            flow_errors=_flow_errors(keys.congestion_control),
             flow_held_back=keys.congestion_control.flow_held_back,
             flow_in_flight_bytes=A_ROUND_TRIP if keys.congestion_control.needs_ecn else window,
             flow_first_window_bytes=window if step else 0,
@@ -132,8 +134,12 @@ class Roce(Transport):
         """Return warnings about numbers that can't be meant; raises InputError for what is impossible."""
         return [
             *check_roce(self.keys, self.parameters, self.outline, largest_wire_bytes),
-            *reordering_warnings(self.keys.reliability, network.topology.routing.kind, self.parameters, self.outline),
+            *self.overtaking(network.topology.routing.kind),
         ]
+
+    def overtaking(self, routing: str) -> list[str]:
+        """Return warnings of routing by which packets overtake each other and count as lost."""
+        return reordering_warnings(self.keys.reliability, routing, self.parameters, self.outline)
 
     def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
         """Return all numbers, those of the congestion control behind ``control.``."""
@@ -195,3 +201,11 @@ class Roce(Transport):
         return SharedByFlows(
             "queue pair", "queue_pairs: per-message in the network file's transport gives each its own"
         )
+
+
+def _flow_errors(control: RoceControl) -> str:
+    """Return how flows play a control, in words; empty: nearly as packets do, or nobody knows."""
+    if control.flow_errors_percent is None:
+        return ""
+    least, most = control.flow_errors_percent
+    return f"{control.kind} roughly: finish times were {least}% to {most:+}% off those of packets"

@@ -65,7 +65,7 @@ def system_on(
     network: NetworkConfig, *, backend: str = "flow", npus: Sequence[int] | None = None, **table: Any
 ) -> SystemConfig:
     system = parse_system({"collectives": "nccl", "nccl": table})
-    merges, tenancy = lets_merge(system, network, backend), _tenancy(network, npus)
+    merges, tenancy = lets_merge(system, network, backend, alone=True), _tenancy(network, npus)
     placed = with_servers(system, network, tenancy, merges=merges)
     return with_switches(placed, Ground(network, tenancy, backend, None))
 
