@@ -330,7 +330,11 @@ def _scale(axes: Axes, which: str, axis: Axis) -> None:
         axes.set(**{f"{which}scale": "log"})
         _log_ticks(own, axis)
     elif axis.low != axis.high:  # a run may take no time at all
-        axes.set(**{f"{which}lim": (axis.low, axis.high)})
+        high = axis.high
+        if axis.low is not None and high is None:  # marks of the highest points stay whole
+            own_high, top = getattr(axes, f"get_{which}lim")()[1], getattr(axes.dataLim, f"{which}1")
+            high = max(own_high, axis.low + 1.05 * (top - axis.low))
+        axes.set(**{f"{which}lim": (axis.low, high)})
     if axis.whole:
         own.set_major_locator(MaxNLocator(integer=True))
     if axis.grid:

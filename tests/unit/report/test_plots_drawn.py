@@ -304,6 +304,14 @@ def test_the_line_through_bandwidths_of_one_size_is_at_their_median(copy: Path) 
     assert medians == ([64], [2.0])
 
 
+def test_the_mark_of_the_highest_bandwidth_is_whole(copy: Path) -> None:
+    """Bandwidths near each other and far from 0 leave the same room above as others: a twentieth of the axis."""
+    table = pd.read_csv(copy / "collectives.csv", dtype=str, keep_default_na=False)
+    near = pd.concat([table.iloc[:1]] * 2).assign(bytes=64, bus_bandwidth_gbytes_per_s=[9.9, 10.0])
+    near.to_csv(copy / "collectives.csv", index=False)
+    assert picture(copy, "bandwidth").axes[0].get_ylim() == pytest.approx((0, 10.5))
+
+
 def test_bandwidths_of_groups_have_lines_of_their_own(copy: Path) -> None:
     table = pd.read_csv(copy / "collectives.csv")
     groups = ["tensor", "data", "tensor", *[f"expert {number}" for number in range(9)]]
