@@ -180,6 +180,16 @@ def test_queues_hold_their_length_until_it_changes(folder: Path) -> None:
     assert figure.axes[0].get_lines()[0].get_drawstyle() == "steps-post"
 
 
+def test_curves_that_hide_each_other_are_named(copy: Path) -> None:
+    rows = [(time * US, f"switch0:{port}", 5_000 + 100 * (port > 1)) for time in (10, 20) for port in range(4)]
+    write_ports(copy, "queues", "queue_bytes", rows)
+    said = "same queue: switch0:2, switch0:3\nsame queue: switch0:0, switch0:1"
+    assert said in words_of(picture(copy, "queues"))
+    assert not any(
+        "same queue" in words for words in words_of(picture(copy, "queues", select=("switch0:0", "switch0:2")))
+    )
+
+
 def test_pauses_last_until_a_port_may_go_on_or_the_run_ends() -> None:
     times, priorities = np.array([2, 6, 7, 8]), np.array([8, 0, 8, 12])
     starts, ends = stops(times, priorities, 20)
