@@ -53,7 +53,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         }
         shown = _foremost(_stopped(found), choice)
         note = f"filled: share of each {ordinal(PARTS)} of the time"
-        note += f"; {len(shown)} of {len(found)} ports that were stopped" if len(shown) < len(found) else ""
+        note += f"; {len(shown)} of {len(found)} stopped ports" if len(shown) < len(found) else ""
         panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, records, note))
         words, ports = [*words, "pauses"], ports.union(shown)
     title = f"{' and '.join(words)} of {_where(records, ports)}"
