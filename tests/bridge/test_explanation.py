@@ -426,7 +426,7 @@ def test_a_port_with_a_queue_of_few_frames_is_no_trouble() -> None:
 
 @pytest.mark.parametrize(
     ("switch", "words"),
-    [({"pfc": {"alpha": 0.01}}, "paused"), ({"credits": {"bytes": "8KiB"}}, "a lane without credit")],
+    [({"pfc": {"alpha": 0.01}}, "paused"), ({"credits": {"bytes": "8KiB"}}, "a lane without further credit")],
 )
 def test_ports_with_trouble_say_what_stopped_them(switch: JsonObject, words: str) -> None:
     transport = {"kind": "roce", "congestion_control": "none"}

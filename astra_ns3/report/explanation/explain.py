@@ -427,7 +427,7 @@ def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | 
         if any(counts[:-1]) or counts[-1] * int(row["sent_frames"]) > _FEW_FRAMES * int(row["sent_bytes"]):
             found.append((counts, row))
     found.sort(key=lambda each: each[0], reverse=True)
-    stopped = stopped_by(run, "paused", "a lane without credit")
+    stopped = stopped_by(run, "paused", "a lane without further credit")
     rows: list[Mapping[str, str | int]] = [
         {"port": row["port"], "link_to": row["link_to"], "stopped": stopped, **dict(zip(order, counts, strict=True))}
         for counts, row in found

@@ -53,7 +53,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         }
         shown = _foremost(_stopped(found), choice)
         note = f"filled: share of each {ordinal(PARTS)} of the time"
-        note += f"; {len(shown)} of {len(found)} stopped ports" if len(shown) < len(found) else ""
+        note += f"; {len(shown)} of {len(found)} ports" if len(shown) < len(found) else ""
         panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, records, note))
         words, ports = [*words, "pauses"], ports.union(shown)
     title = f"{' and '.join(words)} of {_where(records, ports)}"
@@ -121,7 +121,7 @@ def _stops(ports: Mapping[str, Port], until_ps: int, unit: Unit, records: Record
         foot = np.full(PARTS, lane + 0.4)
         bands.append(Band(edges[[0, -1]] / unit[0], foot[:1] - 0.8, foot[:1], colour=WHOLE))
         bands.append(Band(edges / unit[0], foot - 0.8 * heights(covered(*spans, edges)), foot, colour=VERMILION))
-    stopped = stopped_by(records, "stopped by PFC", "with a lane waiting for credits")
+    stopped = stopped_by(records, "stopped by PFC", "with a lane without further credit")
     x = Axis(f"time {stopped}{time_of(records).removeprefix('time')}", unit[1], 0, until_ps / unit[0], grid=True)
     return Panel(x, Axis(names=_with_shares(ports, until_ps)), bands, note=note, empty="no port was stopped",
                  height=max(0.2 * len(ports), 0.4))  # fmt: skip
@@ -193,5 +193,5 @@ KIND = Kind(
     more=("queues", "pauses"),
     selects="ports",
 )
-_TOLD = "For which share of the time PFC stopped a priority of a port, or a lane of the port had no credit."
+_TOLD = "For which share of the time PFC stopped a priority of a port, or a lane of the port had no further credit."
 PAUSES = Kind("pauses", section=Section("Pauses", _TOLD, _pauses_on_page))

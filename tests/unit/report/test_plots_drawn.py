@@ -230,7 +230,7 @@ def test_a_pause_of_a_picosecond_can_be_seen(copy: Path) -> None:
 
 @pytest.mark.parametrize(
     ("switch", "words"),
-    [("pfc", "stopped by PFC"), ("credits", "with a lane waiting for credits")],
+    [("pfc", "stopped by PFC"), ("credits", "with a lane without further credit")],
 )
 def test_pauses_name_what_stops_ports(switch: str, words: str, copy: Path) -> None:
     document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
