@@ -18,6 +18,7 @@ from astra_ns3.report.records import start_of
 from astra_ns3.report.scenario_text import event_spans
 from astra_ns3.report.tables import Numbers, Records
 from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.graph import Link
 from astra_ns3.topology.ports import all_ports, port_name
 
 _NAME = re.compile(r"(host|switch)(\d+)(?::(\d+))?")
@@ -33,14 +34,19 @@ class Level:
 
 
 def levels(records: Records, ports: Iterable[str]) -> list[Level]:
-    """``ports``, NICs first, then those of switches by their distance to hosts, downwards before upwards."""
+    """``ports``, NICs first, then those of switches by their distance to hosts, downwards before upwards.
+
+    Ports of links inside nodes follow those of other links at the same place.
+    """
     peers = {row["port"]: row["link_to"] for row in records.rows("switch.csv")}
     distance = _distances(peers)
-    found: dict[tuple[int, int], list[str]] = {}
+    kinds = {port: link.kind for port, (_, link) in _links(records).items()}
+    found: dict[tuple[int, bool, int], list[str]] = {}
     for port in sorted(ports, key=_order):
         node, peer = port.partition(":")[0], peers[port]
         here, there = distance.get(node, 0), distance.get(peer, 0)
-        found.setdefault((here, 0 if there < here else 1 if there == here else 2), []).append(port)
+        scale_up = kinds.get(port, "").startswith("scale-up")
+        found.setdefault((here, scale_up, 0 if there < here else 1 if there == here else 2), []).append(port)
     return [Level(_level_name(*key), tuple(found[key])) for key in sorted(found)]
 
 
@@ -69,17 +75,23 @@ class Pace:
 
 def paces(records: Records) -> dict[str, Pace]:
     """Return the rate of each port on a run's clock; empty if the network can't be told from run.json alone."""
-    config = network_of(records.metadata)
-    if not isinstance(config, NetworkConfig):
-        return {}
-    graph, begin_ps = build_graph(config.topology), start_of(records.metadata)
+    begin_ps = start_of(records.metadata)
     spans: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for event in records.events:
         if "link" in event and "rate_bps" in event:
             found = event_spans(event, _FOREVER_PS, event.get("times", 1))
             spans[event["link"]] += [(start - begin_ps, end - begin_ps, event["rate_bps"]) for start, end in found]
-    of_link = [_pace(link.rate_bps, spans[number]) for number, link in enumerate(graph.links)]
-    return {port_name(graph.hosts, *each): of_link[graph.ports[each[0]][each[1]].link] for each in all_ports(graph)}
+    return {port: _pace(link.rate_bps, spans[number]) for port, (number, link) in _links(records).items()}
+
+
+def _links(records: Records) -> dict[str, tuple[int, Link]]:
+    """Return the link of each port, and its number; empty if the network can't be told from run.json alone."""
+    config = network_of(records.metadata)
+    if not isinstance(config, NetworkConfig):
+        return {}
+    graph = build_graph(config.topology)
+    numbers = {port_name(graph.hosts, *each): graph.ports[each[0]][each[1]].link for each in all_ports(graph)}
+    return {port: (number, graph.links[number]) for port, number in numbers.items()}
 
 
 def _pace(built_bps: int, spans: Iterable[tuple[int, int, int]]) -> Pace:
@@ -133,10 +145,10 @@ def _distances(peers: dict[str, str]) -> dict[str, int]:
     return found
 
 
-def _level_name(level: int, way: int) -> str:
+def _level_name(level: int, scale_up: bool, way: int) -> str:
     if level == 0:
-        return "NICs"
-    return f"level {level} {('down', 'across', 'up')[way]}"
+        return "scale-up of NPUs" if scale_up else "NICs"
+    return f"{'scale-up' if scale_up else f'level {level}'} {('down', 'across', 'up')[way]}"
 
 
 def _order(port: str) -> tuple[int, int, int]:

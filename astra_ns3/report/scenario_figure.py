@@ -19,6 +19,8 @@ _SHOWN_BEHIND = 0.15
 """Share of the time up to the last beginning or end that is shown behind it."""
 _FREE = "#D9D9D9"
 _THIN = 0.2
+_STRIPS = 0.3
+"""Height of the strips of all traffic together, of a cell's 0.8."""
 _DASHES, _PARTS = 3, 80
 """The least dashes of a bar without a known end, and how small a part a dash is of the time that is shown."""
 # A label, of a part's name and its new state, is cut after so many letters.
@@ -41,23 +43,29 @@ def scenario_figure(document: ScenarioDocument) -> Figure:
 
 def _where(rows: Sequence[RowDocument], jobs: Sequence[TenantDocument], colours: Sequence[str]) -> Panel:
     owner = {npu: number for number, job in enumerate(jobs) if not job.get("traffic") for npu in job["npus"]}
-    places = [(owner.get(npu), column, lane) for lane, row in enumerate(rows) for column, npu in enumerate(row["npus"])]
+    places = [(npu, (column, lane)) for lane, row in enumerate(rows) for column, npu in enumerate(row["npus"])]
     series: list[Series] = []
     for number, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
         if job.get("traffic") or not job["npus"]:  # traffic may have the NPUs of jobs; who arrives has none yet
             continue
-        series.append(_cells([place for place in places if place[0] == number], job["name"], colour))
-    free = [place for place in places if place[0] is None]
+        series.append(_cells([place for npu, place in places if owner.get(npu) == number], job["name"], colour))
+    free = [place for npu, place in places if npu not in owner]
     if free:
-        series.append(_cells(free, "free", _FREE))
+        series.append(_cells(free, "free of jobs", _FREE))
+    traffic = [(job, colour) for job, colour in zip(jobs, colours, strict=True) if job.get("traffic")]
+    for number, (job, colour) in enumerate(traffic):  # strips at the foot of the NPUs' cells
+        thick, own = _STRIPS / len(traffic), set(job["npus"])
+        foot = 0.4 - (number + 0.5) * thick
+        cells = [(column, lane + foot) for npu, (column, lane) in places if npu in own]
+        series.append(_cells(cells, f"{job['name']} (traffic)", colour, thick))
     widest = max(len(row["npus"]) for row in rows)
     x = Axis("NPU of the row", low=0, high=widest, whole=True)
     return Panel(x, Axis(names=[row["name"] for row in rows], letters=5), series, height=0.11 * max(len(rows), 4) + 0.2)
 
 
-def _cells(places: Sequence[tuple[int | None, int, int]], name: str, colour: str) -> Spans:
-    starts, lanes = [column + 0.06 for _, column, _ in places], [lane for *_, lane in places]
-    return Spans(starts, [0.88] * len(places), lanes, 0.8, name=name, colour=colour)
+def _cells(places: Sequence[tuple[int, float]], name: str, colour: str, thick: float = 0.8) -> Spans:
+    starts, lanes = [column + 0.06 for column, _ in places], [lane for _, lane in places]
+    return Spans(starts, [0.88] * len(places), lanes, thick, name=name, colour=colour)
 
 
 def _when(

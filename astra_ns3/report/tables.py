@@ -144,14 +144,20 @@ def could_record(records: Told, table: str) -> bool:
     """
     if _needs_packets(records, table) or (table in _OF_LOOPS and is_of_flows(records)):
         return False
-    return table != "pauses" or _stops_ports(records.metadata["network"])
+    return table != "pauses" or bool(stopped_by(records))
 
 
-def _stops_ports(group: Json) -> bool:
+def stopped_by(records: Told, pfc: str = "PFC", credit: str = "credits") -> str:
+    """Return what stops ports of a run's network: ``pfc``, ``credit``, both, or nothing."""
+    words = {"pfc": pfc, "credits": credit}
+    return " or ".join(words[key] for key in words if _has(records.metadata["network"], key))
+
+
+def _has(group: Json, key: str) -> bool:
+    """Whether a group, or one inside of it, has a value of a key."""
     if isinstance(group, Mapping):
-        stops = group.get("pfc") is not None or group.get("credits") is not None
-        return stops or any(_stops_ports(value) for value in group.values())
-    return isinstance(group, list) and any(_stops_ports(value) for value in group)
+        return group.get(key) is not None or any(_has(value, key) for value in group.values())
+    return isinstance(group, list) and any(_has(value, key) for value in group)
 
 
 def names_of(runs: Sequence[Records]) -> list[str]:

@@ -13,6 +13,7 @@ from support.small_run import small_system
 
 import astra_ns3
 from astra_ns3.cli.main import status_of
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.network.api import Limits
@@ -421,6 +422,21 @@ def test_a_port_with_a_queue_of_few_frames_is_no_trouble() -> None:
     assert "ports with most trouble: none" in ring.text()
     assert crowd.congested
     assert all(port["highest_queue_bytes"] > 10_000 for port in crowd.congested)
+
+
+@pytest.mark.parametrize(
+    ("switch", "words"),
+    [({"pfc": {"alpha": 0.01}}, "paused"), ({"credits": {"bytes": "8KiB"}}, "a lane without further credit")],
+)
+def test_ports_with_trouble_say_what_stopped_them(switch: JsonObject, words: str) -> None:
+    transport = {"kind": "roce", "congestion_control": "none"}
+    topology = {**TOPOLOGIES["leaves"], "switch": {"buffer": "1MB", **switch}}
+    workload = parse_workload("MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLTOALL 400000 0\n", "one")
+    system = small_system(**{"all-to-all-implementation": ["direct"]})
+    network = parse_network({"topology": topology, "transport": transport})
+    found = explain(astra_ns3.run(workload=workload, system=system, network=network))
+    assert found.congested
+    assert f", {words} for " in found.text().partition("ports with most trouble")[2]
 
 
 @pytest.mark.parametrize("backend", ["flow", "analytical", "analytical-queues"])

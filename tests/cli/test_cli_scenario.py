@@ -254,6 +254,19 @@ def test_numbers_are_told_in_runs(numbers: list[int], text: str) -> None:
     assert numbers_text(numbers) == text
 
 
+def test_the_picture_shows_which_npus_carry_traffic(command: Command, repository: Path) -> None:
+    """Two kinds of traffic on all 32 NPUs, a job on half of them; strips of traffic don't meet."""
+    arguments = ("show", "scenario", str(repository / "inputs/scenarios/background.yaml"), "--json")
+    where = scenario_figure(command(*arguments).json).panels[0]
+    spans = {each.name: each for each in where.series if isinstance(each, Spans)}
+    counts = {name: len(np.asarray(each.starts)) for name, each in spans.items()}
+    assert counts == {"training": 16, "free of jobs": 16, "hadoop (traffic)": 32, "bursts (traffic)": 32}
+    tops = [
+        np.asarray(spans[name].lanes) % 1 - spans[name].thick / 2 for name in ("hadoop (traffic)", "bursts (traffic)")
+    ]
+    assert {*np.round(np.concatenate(tops), 6)} == {0.1, 0.25}
+
+
 def test_times_that_chance_drew_are_rounded_and_traffic_has_no_passes(command: Command, repository: Path) -> None:
     examples = repository / "inputs" / "scenarios"
     drawn = command("show", "scenario", str(examples / "failing-cluster.yaml")).out.splitlines()

@@ -38,7 +38,15 @@ from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, stop_of, table_of
 from astra_ns3.report.signals import Signals
-from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
+from astra_ns3.report.tables import (
+    PACKETS_NEEDED,
+    Records,
+    check_results,
+    how_to_record,
+    is_analytical,
+    is_of_flows,
+    stopped_by,
+)
 from astra_ns3.units import format_time
 
 TOP = 10
@@ -419,8 +427,9 @@ def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | 
         if any(counts[:-1]) or counts[-1] * int(row["sent_frames"]) > _FEW_FRAMES * int(row["sent_bytes"]):
             found.append((counts, row))
     found.sort(key=lambda each: each[0], reverse=True)
+    stopped = stopped_by(run, "paused", "a lane without further credit")
     rows: list[Mapping[str, str | int]] = [
-        {"port": row["port"], "link_to": row["link_to"], **dict(zip(order, counts, strict=True))}
+        {"port": row["port"], "link_to": row["link_to"], "stopped": stopped, **dict(zip(order, counts, strict=True))}
         for counts, row in found
     ]
     return tuple(different(rows, top, port_words))

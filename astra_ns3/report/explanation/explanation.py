@@ -411,7 +411,7 @@ def port_words(port: Mapping[str, Any]) -> str:  # a row of ports.csv
     if port["lost_frames"]:
         words.append(counted(port["lost_frames"], "frame lost on the link", "frames lost on the link"))
     if port["paused_ps"]:
-        words.append(f"paused for {format_time(port['paused_ps'])}")
+        words.append(f"{port['stopped']} for {format_time(port['paused_ps'])}")
     if port["marked_frames"]:
         words.append(counted(port["marked_frames"], "frame marked", "frames marked"))
     return ", ".join(words)

@@ -16,6 +16,8 @@ Key = TypeVar("Key")
 Real = npt.NDArray[np.float64]
 MOST_POINTS = 1_500
 """Points of a line in a file: more can't be told apart at a column's width."""
+LEAST_HEIGHT = 0.1
+"""A share of a span of time is drawn at least so high, of the height of the whole span, to be seen."""
 _SHARES = 200
 
 
@@ -76,6 +78,11 @@ def covered(starts: Numbers, ends: Numbers, edges: Real) -> Real:
     so_far = np.interp(edges, times, np.repeat(until, 2)[1:-1]) if len(times) else np.zeros(len(edges))
     shares: Real = np.diff(so_far) / np.diff(edges)
     return shares
+
+
+def heights(spans: Real) -> Real:
+    """Return how high shares of spans of time are drawn, where the whole span has the height 1."""
+    return np.where(spans > 0, np.maximum(spans, LEAST_HEIGHT), 0.0)
 
 
 def shares(values: Real, points: int = _SHARES) -> tuple[Real, Real]:

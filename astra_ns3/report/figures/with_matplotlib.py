@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +48,13 @@ _SMALL = 6
 _FEW_NAMES = 20
 # A logarithmic axis whose last number is at most so many times its first has values at 1, 2, 5, 10, ...
 _NARROW = 300
-_LINE_LETTERS = 150
 # Letters of all names on the x-axis of a panel of full width, beyond which they are turned.
 _LONG_LABELS = 44
 # Letters of a title that a panel of full width has room for.
 _TITLE_LETTERS = 96
 # Letters of the title of a picture for each inch of its width.
 _LETTERS_PER_INCH = 17
+_SMALL_LETTERS_PER_INCH = 21
 # Height of a legend that a figure has room for; a higher one makes the figure higher.
 _LEGEND_INCHES = 0.6
 # Share of the width that a table takes at most: letters don't shrink evenly.
@@ -330,7 +330,11 @@ def _scale(axes: Axes, which: str, axis: Axis) -> None:
         axes.set(**{f"{which}scale": "log"})
         _log_ticks(own, axis)
     elif axis.low != axis.high:  # a run may take no time at all
-        axes.set(**{f"{which}lim": (axis.low, axis.high)})
+        high = axis.high
+        if axis.low is not None and high is None:  # marks of the highest points stay whole
+            own_high, top = getattr(axes, f"get_{which}lim")()[1], getattr(axes.dataLim, f"{which}1")
+            high = max(own_high, axis.low + 1.05 * (top - axis.low))
+        axes.set(**{f"{which}lim": (axis.low, high)})
     if axis.whole:
         own.set_major_locator(MaxNLocator(integer=True))
     if axis.grid:
@@ -372,7 +376,8 @@ def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
     named: dict[str, Series] = {}
     for series in (each for panel in figure.panels for each in panel.series if each.name):
         named.setdefault(series.name, series)
-    words = fill(figure.missing, _LINE_LETTERS)
+    notes = filter(None, [figure.missing, *dict.fromkeys(note for panel in figure.panels for note in _covered(panel))])
+    words = "\n".join(fill(note, round(_SMALL_LETTERS_PER_INCH * drawing.get_figwidth())) for note in notes)
     if not named:
         if words:
             drawing.supxlabel(words, fontsize=_SMALL, color=GREY)
@@ -384,6 +389,15 @@ def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
         legend.get_title().set(color=GREY, fontsize=_SMALL, multialignment="center")
     more = legend.get_window_extent().height / drawing.dpi - _LEGEND_INCHES
     drawing.set_figheight(drawing.get_figheight() + max(0, more))
+
+
+def _covered(panel: Panel) -> Iterator[str]:
+    """Yield which curves through time hide each other, as they are the same."""
+    alike: dict[bytes, list[str]] = {}
+    for each in panel.series:
+        if isinstance(each, Curve) and each.step:
+            alike.setdefault(np.stack([each.x, each.y]).tobytes(), []).append(each.name)
+    yield from (f"same {panel.y.name}: {', '.join(names)}" for names in alike.values() if len(names) > 1)
 
 
 def _fitting(drawing: Drawing, handles: Sequence[Artist], columns: int) -> Legend:

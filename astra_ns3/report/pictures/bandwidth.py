@@ -54,7 +54,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
                 medians = [median(values) for values in by_size.values()]
                 series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
     x_axis = Axis("size that each NPU brings", log=True, sizes=True)
-    note = "times: means over groups of NPUs, waits included (older runs: of all groups)"
+    note = "times: means over groups, waits included (older runs: of all)"
     panel = Panel(x_axis, _Y, series, empty="no collective has ended", note=note, height=2.2)
     return Figure([panel], around=0.4)
 

@@ -1,4 +1,4 @@
-"""Queues of ports over time, and when PFC stopped them."""
+"""Queues of ports over time, and how long PFC, or missing credit, stopped them then."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from astra_ns3.errors import refuse, some_of
-from astra_ns3.report.figures.curves import Steps, gathered, merged, steps
-from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel, Spans
+from astra_ns3.report.alignment import percent
+from astra_ns3.report.figures.curves import Steps, covered, gathered, heights, merged, steps
+from astra_ns3.report.figures.figure import Axis, Band, Curve, Figure, Heat, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import chosen
 from astra_ns3.report.records import SWITCH, Recorded, by_value, end_of, table_of, time_of
-from astra_ns3.report.tables import Numbers, Records
+from astra_ns3.report.tables import Numbers, Records, stopped_by
 from astra_ns3.units import ordinal
 
 MOST_PORTS = 6
 """Without ``select``: those with the longest queues, and in a file those that were stopped longest."""
 _MOST_PAUSED = 24
+# Parts of the time, in a file, of which each shows for which share of it a port was stopped.
+PARTS = 200
+WHOLE = "#E6E6E6"
+"""The colour of the whole of each part, behind the share."""
 # On a page.
 _MOST_BINS = 400
 
@@ -47,8 +52,9 @@ def _in_file(records: Records, choice: Choice) -> Figure:
             for port, each in _selected(pauses, "paused_priorities", wanted, choice).items()
         }
         shown = _foremost(_stopped(found), choice)
-        note = f"{len(shown)} of {len(found)} ports that were stopped" if len(shown) < len(found) else ""
-        panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, time_of(records), note))
+        note = f"filled: share of each {ordinal(PARTS)} of the time"
+        note += f"; {len(shown)} of {len(found)} ports" if len(shown) < len(found) else ""
+        panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, records, note))
         words, ports = [*words, "pauses"], ports.union(shown)
     title = f"{' and '.join(words)} of {_where(records, ports)}"
     return Figure(panels, title=title, around=0.7 + 0.25 * len(panels), legend=(3, 6))
@@ -108,24 +114,22 @@ def _stopped(ports: Mapping[str, Port]) -> dict[str, int]:
     return {port: int((ends - starts).sum()) for port, (starts, ends) in ports.items()}
 
 
-def _stops(ports: Mapping[str, Port], until_ps: int, unit: Unit, clock: str, note: str) -> Panel:
-    pixel = until_ps / 1_000
-    wide = {}
-    for port, spans in ports.items():
-        starts, ends = merged(*spans, pixel / 4)
-        wide[port] = starts, starts + np.maximum(ends - starts, pixel / 2)
-    x = Axis(f"time stopped by PFC{clock.removeprefix('time')}", unit[1], 0, until_ps / unit[0], grid=True)
-    return Panel(x, Axis(names=list(wide)), _lanes(wide, unit, 0.72), note=note, empty="no port was stopped by PFC",
-                 height=max(0.13 * len(wide), 0.4))  # fmt: skip
+def _stops(ports: Mapping[str, Port], until_ps: int, unit: Unit, records: Records, note: str) -> Panel:
+    edges = np.linspace(0, until_ps, PARTS + 1)
+    bands = []
+    for lane, spans in enumerate(ports.values()):
+        foot = np.full(PARTS, lane + 0.4)
+        bands.append(Band(edges[[0, -1]] / unit[0], foot[:1] - 0.8, foot[:1], colour=WHOLE))
+        bands.append(Band(edges / unit[0], foot - 0.8 * heights(covered(*spans, edges)), foot, colour=VERMILION))
+    stopped = stopped_by(records, "stopped by PFC", "with a lane without further credit")
+    x = Axis(f"time {stopped}{time_of(records).removeprefix('time')}", unit[1], 0, until_ps / unit[0], grid=True)
+    return Panel(x, Axis(names=_with_shares(ports, until_ps)), bands, note=note, empty="no port was stopped",
+                 height=max(0.2 * len(ports), 0.4))  # fmt: skip
 
 
-def _lanes(ports: Mapping[str, Port], unit: Unit, thick: float) -> list[Spans]:
-    """Return the intervals of each port in a lane of its own; nothing of no port."""
-    if not ports:
-        return []
-    lanes = np.repeat(np.arange(len(ports)), [len(starts) for starts, _ in ports.values()])
-    starts, ends = (np.concatenate(each) for each in zip(*ports.values(), strict=True))
-    return [Spans(starts / unit[0], (ends - starts) / unit[0], lanes, thick, outlined=True, colour=VERMILION)]
+def _with_shares(ports: Mapping[str, Port], whole_ps: int) -> list[str]:
+    """Return names of ports with the share of the time that each was stopped."""
+    return [f"{port}, {percent(time_ps, whole_ps)}" for port, time_ps in _stopped(ports).items()]
 
 
 def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
@@ -157,10 +161,11 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
 
 
 def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure:
-    """Return when ports were stopped: a lane for each of those that were stopped longest."""
+    """Return for which share of each part of the time ports were stopped, of those that were stopped longest."""
     tables, notes = having(runs, "pauses", "no port was ever stopped")
     end_ps = max(shown.finish_ps for shown in runs)
     unit = time_unit(end_ps, 1)
+    edges = np.linspace(0, end_ps, min(_MOST_BINS, detail) + 1)
     x = Axis(time_of(*(shown.run for shown in runs)), unit[1], 0, end_ps / unit[0])
     panels = []
     for shown, table in tables:
@@ -171,9 +176,11 @@ def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure:
         ports = sorted(found, key=lambda port: -stopped[port])
         if len(ports) > _MOST_PAUSED:
             notes.append(f"{shown.name}: the {_MOST_PAUSED} ports that were stopped longest of {len(ports)}.")
-        wide = {port: merged(*found[port], end_ps // (2 * detail)) for port in ports[:_MOST_PAUSED]}
-        lanes = _lanes(wide, unit, 0.8)
-        panels.append(Panel(x, Axis(names=list(wide)), lanes, shown.name, of_run=True, height=1.3 + 0.17 * len(wide)))
+        most = {port: found[port] for port in ports[:_MOST_PAUSED]}
+        values = np.array([100 * covered(*spans, edges) for spans in most.values()]).round(1)
+        names = _with_shares(most, shown.finish_ps)
+        heat = Heat(values, Axis(unit="%", low=0, high=100), (0, end_ps / unit[0]), names)
+        panels.append(Panel(x, Axis(), [heat], shown.name, of_run=True, height=1.3 + 0.17 * len(names)))
     return Figure(panels, notes)
 
 
@@ -186,4 +193,5 @@ KIND = Kind(
     more=("queues", "pauses"),
     selects="ports",
 )
-PAUSES = Kind("pauses", section=Section("Pauses", "When PFC stopped a priority of a port.", _pauses_on_page))
+_TOLD = "For which share of the time PFC stopped a priority of a port, or a lane of the port had no further credit."
+PAUSES = Kind("pauses", section=Section("Pauses", _TOLD, _pauses_on_page))

@@ -9,7 +9,7 @@ import numpy as np
 
 from astra_ns3.errors import refuse
 from astra_ns3.report.figures import style
-from astra_ns3.report.figures.curves import Real, covered, evenly, gathered, in_flight, merged, steps
+from astra_ns3.report.figures.curves import Real, covered, evenly, gathered, heights, in_flight, merged, steps
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
@@ -31,14 +31,15 @@ MOST_NPUS = 8
 """NPUs of a file, without ``select``: evenly apart."""
 MOST_BARS = 600
 """Operations of an NPU's program."""
-LEAST_SHARE, LEAST_HEIGHT = 1 / 700, 0.1
-"""Shares of the width, or where operations are drawn as shares of the height, that an operation has at least."""
+LEAST_SHARE = 1 / 700
+"""Share of the width that an operation has at least."""
 MOST_COLLECTIVES = 40
 _MOST_ON_PAGE = 12
 # Parts of a run's time on a page, at most.
 _WIDTH = 1000
 _PROGRAM = {"compute": ("computing", style.BLUE), "wait": ("waiting", style.VERMILION)}
 _PROGRAM_ON_PAGE = {"compute": style.BLUE, "wait": style.ORANGE}
+_CHANGED = "changed"
 _NO_SPANS = (np.zeros(0, np.int64),) * 3
 _DIMENSIONS = (style.GREEN, style.ORANGE, style.PURPLE, style.SKY)
 _DIMENSIONS_ON_PAGE = (style.GREEN, style.PURPLE, style.SKY, style.YELLOW)
@@ -73,9 +74,11 @@ def _in_file(records: Records, choice: Choice) -> Figure:
               height=0.12 * (program + 1.4 * len(most)) + 0.05)
         for npu in npus
     ]  # fmt: skip
-    changes = _network(records, finish_ps, unit, 0.45, 0.9)
-    if changes:
-        panels.append(Panel(x, Axis("network", low=-0.1, high=1, bare=True), changes, height=0.17))
+    panels += [
+        Panel(x, Axis(name, low=-0.1, high=1, bare=True),
+              [_visible(*spans, finish_ps, unit, 0.45, 0.9, _CHANGED, style.GREY)], height=0.17)
+        for name, spans in _changes(records, finish_ps).items()
+    ]  # fmt: skip
     return Figure(panels, share_x=True)
 
 
@@ -108,7 +111,7 @@ def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.
     below, series = np.full(MOST_BARS, float(bottom)), list[Series]()
     for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True):
         share = covered(starts, ends, edges)
-        above = below + 0.9 * np.where(share > 0, np.maximum(share, LEAST_HEIGHT), 0)
+        above = below + 0.9 * heights(share)
         series.append(Band(edges / unit[0], below, above, name=name, colour=colour))
         below = above
     return series
@@ -122,13 +125,6 @@ def _visible(
     begins = np.minimum(starts, finish_ps - lengths)
     lanes = np.full(len(starts), lane)
     return Spans(begins / unit[0], lengths / unit[0], lanes, thick, name=name, colour=colour)
-
-
-def _network(records: Records, finish_ps: int, unit: style.Unit, lane: float, thick: float) -> list[Series]:
-    """Return when parts of the network are changed; nothing if none is."""
-    starts, ends = _changes(records, finish_ps)
-    spans = _visible(starts, ends, finish_ps, unit, lane, thick, "changed", style.GREY)
-    return [spans] if len(starts) else []
 
 
 def _collectives(records: Records, choice: Choice) -> Figure:
@@ -149,16 +145,16 @@ def _collectives(records: Records, choice: Choice) -> Figure:
     kinds = list(dict.fromkeys(row["kind"] for row in shown))
     start = np.array([ps_of(row["start_us"]) or 0 for row in shown])
     end = np.array([ps_of(row["end_us"]) or finish_ps for row in shown])
-    series = []
+    series: list[Series] = []
     for kind, colour in zip(kinds, cycle(style.COLOURS), strict=False):
         own = np.flatnonzero([row["kind"] == kind for row in shown])
         series.append(Spans(start[own] / unit[0], (end - start)[own] / unit[0], own, name=kind, colour=colour))
-    changes = _network(records, finish_ps, unit, len(names), 0.8)
-    if changes:
-        names.append("network")
+    for name, spans in _changes(records, finish_ps).items():
+        series.append(_visible(*spans, finish_ps, unit, len(names), 0.8, _CHANGED, style.GREY))
+        names.append(name)
     note = f"the first {len(shown)} of {len(rows)} collectives" if len(shown) < len(rows) else ""
     x = Axis(time_of(records), unit[1], 0, finish_ps / unit[0], grid=True)
-    panel = Panel(x, Axis(names=names, letters=5), [*series, *changes], note=note, empty="no collective was issued",
+    panel = Panel(x, Axis(names=names, letters=5), series, note=note, empty="no collective was issued",
                   height=0.11 * max(len(names), 4))  # fmt: skip
     return Figure([panel], legend=(3, 3))
 
@@ -237,25 +233,29 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
     ]
     for index, each in enumerate(dimensions):
         looks.append((each, _of_dimension(each), 0.5, _DIMENSIONS_ON_PAGE[index % len(_DIMENSIONS_ON_PAGE)]))
-    series = []
+    series: list[Series] = []
     for what, name, thick, colour in looks:
         found = [(np.full(len(spans[0]), lanes[track]), *spans) for track, spans in tracks.items() if track[1] == what]
         lane, starts, ends = (np.concatenate(each) for each in zip(*(found or [_NO_SPANS]), strict=True))
         series.append(Spans(starts / unit[0], (ends - starts) / unit[0], lane, thick, name=name, colour=colour))
-    changes = _network(shown.run, shown.finish_ps, unit, len(names), 0.5)
-    if changes:
-        names.append("network")
+    for name, changed in _changes(shown.run, shown.finish_ps).items():
+        series.append(_visible(*changed, shown.finish_ps, unit, len(names), 0.5, _CHANGED, style.GREY))
+        names.append(name)
     x = Axis(time_of(shown.run), unit[1], 0, end_ps / unit[0], grid=True)
-    return Panel(x, Axis(names=names), [*series, *changes], shown.name, of_run=True, height=1.5 + 0.17 * len(names))
+    return Panel(x, Axis(names=names), series, shown.name, of_run=True, height=1.5 + 0.17 * len(names))
 
 
-def _changes(records: Records, finish_ps: int) -> tuple[Numbers, Numbers]:
-    """Return when parts of the network are changed while a job plays, on its own clock."""
-    begin_ps = start_of(records.metadata)
-    spans = [span for event in changes_of(records) for span in event_spans(event, begin_ps + finish_ps)]
-    times = np.clip(np.array(spans, np.int64).reshape(-1, 2) - begin_ps, 0, finish_ps)
-    times = times[times[:, 0] < times[:, 1]]
-    return merged(times[:, 0], times[:, 1], 0)
+def _changes(records: Records, finish_ps: int) -> dict[str, tuple[Numbers, Numbers]]:
+    """Return when parts of the network are changed, and NPUs slow, while a job plays, on its own clock."""
+    begin_ps, found = start_of(records.metadata), dict[str, tuple[Numbers, Numbers]]()
+    for name, of_npus in (("network", False), ("slow NPUs", True)):
+        events = [each for each in changes_of(records) if of_npus == ("slower" in each or "still" in each)]
+        spans = [span for event in events for span in event_spans(event, begin_ps + finish_ps)]
+        times = np.clip(np.array(spans, np.int64).reshape(-1, 2) - begin_ps, 0, finish_ps)
+        times = times[times[:, 0] < times[:, 1]]
+        if len(times):
+            found[name] = merged(times[:, 0], times[:, 1], 0)
+    return found
 
 
 def _of_dimension(number: int) -> str:

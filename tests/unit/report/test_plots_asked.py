@@ -219,6 +219,38 @@ def test_the_levels_of_a_network_are_found_from_its_ports(tmp_path: Path) -> Non
     ]
 
 
+def test_ports_of_links_inside_nodes_are_no_nics(tmp_path: Path) -> None:
+    """Two nodes of two NPUs on two rails: hosts 0 to 3, leaves 0 and 1, spine 2, and in the nodes switches 3 and 4."""
+    path = run_folder(tmp_path)
+    document = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    link = {"rate": "100Gbps", "delay": "1us"}
+    document["network"]["topology"] = {
+        "kind": "rail-optimised",
+        "nodes": 2,
+        "npus_per_node": 2,
+        "spines": 1,
+        "link": link,
+        "switch": {"buffer": "1MB"},
+        "scale_up": {"link": link, "switch": {"buffer": "1MB"}},
+    }
+    (path / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    peers = {f"host{npu}:0": f"switch{npu % 2}" for npu in range(4)}
+    peers |= {f"host{npu}:1": f"switch{3 + npu // 2}" for npu in range(4)}
+    peers |= {f"switch{leaf}:{node}": f"host{2 * node + leaf}" for leaf in (0, 1) for node in (0, 1)}
+    peers |= {f"switch{leaf}:2": "switch2" for leaf in (0, 1)} | {f"switch2:{leaf}": f"switch{leaf}" for leaf in (0, 1)}
+    peers |= {f"switch{3 + node}:{npu}": f"host{2 * node + npu}" for node in (0, 1) for npu in (0, 1)}
+    lines = ["port,link_to", *(f"{port},{peer}" for port, peer in peers.items())]
+    (path / "switch.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert {level.name: level.ports for level in levels(astra_ns3.Result.load(path), peers)} == {
+        "NICs": ("host0:0", "host1:0", "host2:0", "host3:0"),
+        "scale-up of NPUs": ("host0:1", "host1:1", "host2:1", "host3:1"),
+        "level 1 down": ("switch0:0", "switch0:1", "switch1:0", "switch1:1"),
+        "level 1 up": ("switch0:2", "switch1:2"),
+        "scale-up down": ("switch3:0", "switch3:1", "switch4:0", "switch4:1"),
+        "level 2 down": ("switch2:0", "switch2:1"),
+    }
+
+
 def test_rates_of_ports_are_those_of_their_links(folder: Path) -> None:
     ports = [f"host{npu}" for npu in range(4)] + [f"switch0:{npu}" for npu in range(4)]
     found = paces(astra_ns3.Result.load(folder))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 from support.documents.pictures import bars, check_page, lines, picture, words_of
 from support.recorded_tables import (
@@ -30,7 +31,7 @@ import astra_ns3
 from astra_ns3.errors import InputError
 from astra_ns3.report.comparison.quantities import layers
 from astra_ns3.report.explanation.parts import PARTS as WORDS
-from astra_ns3.report.figures.curves import covered
+from astra_ns3.report.figures.curves import LEAST_HEIGHT, covered
 from astra_ns3.report.pictures.accounts import LOOKS
 from astra_ns3.report.pictures.completion import classes
 from astra_ns3.report.pictures.queues import stops
@@ -179,30 +180,63 @@ def test_queues_hold_their_length_until_it_changes(folder: Path) -> None:
     assert figure.axes[0].get_lines()[0].get_drawstyle() == "steps-post"
 
 
+def test_curves_that_hide_each_other_are_named(copy: Path) -> None:
+    rows = [(time * US, f"switch0:{port}", 5_000 + 100 * (port > 1)) for time in (10, 20) for port in range(4)]
+    write_ports(copy, "queues", "queue_bytes", rows)
+    said = "same queue: switch0:2, switch0:3\nsame queue: switch0:0, switch0:1"
+    assert said in words_of(picture(copy, "queues"))
+    assert not any(
+        "same queue" in words for words in words_of(picture(copy, "queues", select=("switch0:0", "switch0:2")))
+    )
+
+
 def test_pauses_last_until_a_port_may_go_on_or_the_run_ends() -> None:
     times, priorities = np.array([2, 6, 7, 8]), np.array([8, 0, 8, 12])
     starts, ends = stops(times, priorities, 20)
     assert (starts.tolist(), ends.tolist()) == ([2, 7], [6, 20])
 
 
-def test_pauses_are_drawn_where_they_were(folder: Path) -> None:
-    finish_us = astra_ns3.Result.load(folder).finish_ps / US
-    axes = picture(folder, "queues").axes[1]
+def pauses_of(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
+    """Edges of the parts of the time, and the share of each part that is filled, by name of the row."""
+    axes = figure.axes[1]
+    drawn = [patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch)]
+    filled = [(edges, (high - low) / 0.8) for high, edges, low in drawn[1::2]]
     names = [text.get_text() for text in axes.get_yticklabels()]
-    spans = {name: bars.get_paths()[0].get_extents() for name, bars in zip(names, axes.collections, strict=True)}
-    assert (spans["host0"].x0, spans["host0"].x1) == pytest.approx((2, 6))
-    assert (spans["host2"].x0, spans["host2"].x1) == pytest.approx((7, finish_us))
+    return {name: (edges.tolist(), shares.tolist()) for name, (edges, shares) in zip(names, filled, strict=True)}
+
+
+def test_pauses_fill_the_share_of_each_part_of_the_time(copy: Path) -> None:
+    """host0 pauses for a quarter of each 10 us, which no eye tells apart in a run of 8 ms."""
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps({**document, "finish_ps": 8_000 * US}), encoding="utf-8")
+    often = [(place * 10 * US + after * US // 4, "host0", 8 * (not after))
+             for place in range(400, 800) for after in (0, 10)]  # fmt: skip
+    write_ports(copy, "pauses", "paused_priorities", [*often, (6_000 * US, "host2", 8)])
+    found = pauses_of(picture(copy, "queues"))
+    assert [*found] == ["host2, 25.0%", "host0, 12.5%"]
+    assert found["host0, 12.5%"][0][::50] == pytest.approx([0, 2, 4, 6, 8])
+    assert found["host0, 12.5%"][1] == pytest.approx([0] * 100 + [0.25] * 100)
+    assert found["host2, 25.0%"][1] == pytest.approx([0] * 150 + [1] * 50)
 
 
 def test_a_pause_of_a_picosecond_can_be_seen(copy: Path) -> None:
-    """In a run of 800 us it is drawn half a thousandth wide, as one with another that follows at once."""
     document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
     (copy / "run.json").write_text(json.dumps({**document, "finish_ps": 800 * US}), encoding="utf-8")
     rows = [(start + after, "host0", 8 * (not after)) for start in (2 * US, 2 * US + 9, 90 * US) for after in (0, 1)]
     write_ports(copy, "pauses", "paused_priorities", rows)
-    (bars,) = picture(copy, "queues").axes[1].collections
-    spans = [path.get_extents() for path in bars.get_paths()]
-    assert [(span.x0, span.x1) for span in spans] == [pytest.approx((2, 2.4)), pytest.approx((90, 90.4))]
+    _, shares = pauses_of(picture(copy, "queues"))["host0, 0.0%"]
+    assert shares == pytest.approx([LEAST_HEIGHT if place in (0, 22) else 0 for place in range(200)])
+
+
+@pytest.mark.parametrize(
+    ("switch", "words"),
+    [("pfc", "stopped by PFC"), ("credits", "with a lane without further credit")],
+)
+def test_pauses_name_what_stops_ports(switch: str, words: str, copy: Path) -> None:
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    document["network"]["topology"]["switch"] = {switch: {}}
+    (copy / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    assert picture(copy, "queues").axes[1].get_xlabel() == f"time {words} (us)"
 
 
 def test_rates_of_the_pairs_chosen_are_drawn(folder: Path) -> None:
@@ -278,6 +312,14 @@ def test_the_line_through_bandwidths_of_one_size_is_at_their_median(copy: Path) 
     points, medians = lines(picture(copy, "bandwidth"))
     assert sorted(points[1]) == [1.0, 2.0, 9.0]
     assert medians == ([64], [2.0])
+
+
+def test_the_mark_of_the_highest_bandwidth_is_whole(copy: Path) -> None:
+    """Bandwidths near each other and far from 0 leave the same room above as others: a twentieth of the axis."""
+    table = pd.read_csv(copy / "collectives.csv", dtype=str, keep_default_na=False)
+    near = pd.concat([table.iloc[:1]] * 2).assign(bytes=64, bus_bandwidth_gbytes_per_s=[9.9, 10.0])
+    near.to_csv(copy / "collectives.csv", index=False)
+    assert picture(copy, "bandwidth").axes[0].get_ylim() == pytest.approx((0, 10.5))
 
 
 def test_bandwidths_of_groups_have_lines_of_their_own(copy: Path) -> None:
@@ -381,6 +423,21 @@ def test_the_timeline_shows_when_the_network_is_changed(copy: Path, recorded: bo
     spans = [path.get_extents() for path in figure.axes[-1].collections[-1].get_paths()]
     assert [(span.x0, span.x1) for span in spans] == [pytest.approx(each) for each in ((10, 11), (60, 61), (650, 700))]
     assert len({span.y0 for span in spans}) == 1
+
+
+def test_slow_npus_are_no_change_of_the_network(copy: Path) -> None:
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    slow = {"name": "NPU 1", "npu": 1, "start_ps": 20 * US, "end_ps": 60 * US, "slower": 3.0}
+    down = {"name": "a", "start_ps": 50 * US, "end_ps": 90 * US, "up": False}
+    rows = {}
+    for events in ([slow], [slow, down]):
+        changed = {**document, "finish_ps": 100 * US, "events": events}
+        (copy / "run.json").write_text(json.dumps(changed), encoding="utf-8")
+        own = {axes.get_ylabel(): axes.collections for axes in picture(copy, "timeline").axes}
+        rows = {name: own[name][0].get_paths() for name in ("network", "slow NPUs") if name in own}
+        assert ("network" in rows) == (down in events)
+    spans = {name: [(path.get_extents().x0, path.get_extents().x1) for path in paths] for name, paths in rows.items()}
+    assert spans == {"network": [pytest.approx((50, 90))], "slow NPUs": [pytest.approx((20, 60))]}
 
 
 def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(

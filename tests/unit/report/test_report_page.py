@@ -283,14 +283,15 @@ def test_utilisation_without_a_known_rate_is_in_gigabits(tmp_path: Path) -> None
 def test_a_port_is_stopped_from_a_pause_until_it_may_go_on_or_the_end(tmp_path: Path) -> None:
     run = recorded_run(tmp_path / "run")
     (panel,) = panels("pauses", run)
-    (bars,) = panel.traces
-    scale_ps, _ = time_unit(run.finish_ps, 1)
-    found = {
-        (panel.layout["yaxis"]["ticktext"][y], round(base * scale_ps / US), round((base + x) * scale_ps / US, 1))
-        for base, x, y in zip(bars["base"], bars["x"], bars["y"], strict=True)
-    }
-    end = round(run.finish_ps / US, 1)
-    assert found == {("host0", 1, 3.0), ("host0", 6, end), ("switch0:1", 4, end)}
+    (heat,) = panel.traces
+    width_ps = run.finish_ps / len(heat["x"])
+    found = {name: sum(shares) / 100 * width_ps / US for name, shares in zip(heat["y"], heat["z"], strict=True)}
+    end = run.finish_ps / US
+    spans = {"host0": [(1, 3), (6, end)], "switch0:1": [(4, end)]}
+    lasts = {port: sum(until - since for since, until in own) for port, own in spans.items()}
+    assert found == pytest.approx(
+        {f"{port}, {100 * time / end:.1f}%": time for port, time in lasts.items()}, abs=0.001 * end
+    )
 
 
 def test_rates_are_those_of_the_pair(tmp_path: Path) -> None:
