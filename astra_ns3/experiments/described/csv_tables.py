@@ -122,7 +122,8 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn(
                 "dim<d> util",
                 "%",
-                "share of the window in which the NPU's queue of the dimension held a chunk, waiting or running",
+                "share of the window in which the NPU's queue of the dimension held a chunk, waiting or running; dim1 "
+                "is the first of run.json's `dimensions`, if groups split one",
             ),
         ),
     ),
