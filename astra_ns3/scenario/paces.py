@@ -9,7 +9,7 @@ from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.events import Event
 
-_STANDS_STILL = 1e18
+STANDS_STILL = 1e18
 """So many times as long takes what an NPU computes that stands still: a picosecond's worth in eleven days."""
 
 
@@ -40,7 +40,7 @@ def stretches(events: Sequence[Event]) -> list[Stretch]:
 def _stretches(events: Sequence[Event]) -> Iterator[Stretch]:
     for event in events:
         config = event.config
-        for factor, still in ((config.slower, False), (_STANDS_STILL if config.still else None, True)):
+        for factor, still in ((config.slower, False), (STANDS_STILL if config.still else None, True)):
             if factor is None or not isinstance(config.npu, int):
                 continue
             for start_ps in config.starts_ps:
