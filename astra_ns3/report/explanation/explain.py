@@ -101,7 +101,9 @@ def explain(
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(metadata)
     parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
     slowed = slowed_npus(metadata)
-    ahead = _chain(tables, iteration, collective, first_ahead(run, messages)) if messages and not remedy else segments
+    ahead = segments
+    if segments and messages is not None and not remedy:
+        ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
     computing = computing_saved(segments, ahead, sum(parts.get(name, 0) for name in NIC_WAITS), slowed)
     helping = what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps, computing)
     found = Explanation(
