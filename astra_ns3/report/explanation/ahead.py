@@ -1,7 +1,7 @@
 """Messages that were ahead of others on the lines of their NPUs.
 
-A message that waits for a line is sent when the messages before it are, so the first of these decides when: also if all
-of them come late, as a slow NPU's do. *Model limit*: a message keeps its first line busy for as long as all its lines.
+The first of several messages that wait for each other decides when the last is sent. It matters where all of them come
+late, as a slow NPU's do. *Model limit*: a message keeps its first line busy for as long as all its lines.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ from astra_ns3.report.explanation.what_ifs import (
     NO_SLOW_NPUS,
     OTHERS,
     Lines,
+    WhatIf,
     waited_for_others,
     what_ifs,
 )
@@ -97,25 +98,18 @@ def explain(
     rows = _with_data(messages, rows)
     hops, served = _hops(run, messages, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
-    kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(metadata)
     parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
-    slowed = slowed_npus(metadata)
-    ahead = segments
-    if segments and messages is not None and not remedy:
-        ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
-    computing = computing_saved(segments, ahead, sum(parts.get(name, 0) for name in NIC_WAITS), slowed)
-    helping = what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps, computing)
     found = Explanation(
         subject,
         time_ps,
         int(metadata.get("compute_ps", 0)),
         int(metadata.get("exposed_ps", 0)),
         segments,
-        dict(kinds.most_common()),
+        dict(_by_kind(segments).most_common()),
         communications,
         _by_protocol(segments),
-        tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in helping),
+        _what_would_help(run, tables, segments, parts, iteration, collective),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, (hops, served), segments, names, top),
@@ -129,7 +123,7 @@ def explain(
         metadata.get("floor"),
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
-    scales = (*scale_rows(metadata), *_slowed_rows(slowed))
+    scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)))
     return replace(found, switches=switch_names(run, found.ports_told), scales=scales)
 
 
@@ -169,6 +163,31 @@ def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
     return any(
         row["algorithm"].startswith("nccl ") and int(row["collective"]) in on_chain for row in run.rows(COLLECTIVES)
     )
+
+
+def _what_would_help(
+    run: Records,
+    tables: Tables | None,
+    segments: tuple[Segment, ...],
+    parts: Mapping[str, int],
+    iteration: int | None,
+    collective: int | None,
+) -> tuple[WhatIf, ...]:
+    """Return the changes that would help, the most first; ``parts``: of the times of the chain's messages."""
+    messages = None if tables is None else tables.messages
+    ahead, slowed = segments, slowed_npus(run.metadata)
+    remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
+    if messages is not None and not remedy:
+        ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
+    found = what_ifs(
+        _by_kind(segments),
+        parts,
+        waited_for_others(segments, messages),
+        _lines(run, tables, iteration is None and collective is None),
+        sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata),
+        computing_saved(segments, ahead, sum(parts.get(name, 0) for name in NIC_WAITS), slowed),
+    )
+    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)
 
 
 def _caveats(

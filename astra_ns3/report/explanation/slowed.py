@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 
+from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.alignment import ranges
 from astra_ns3.report.explanation.parts import COMPUTE, Segment
 from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
-from astra_ns3.scenario.paces import STANDS_STILL
 from astra_ns3.units import format_time, parse_time_ps
 
 
