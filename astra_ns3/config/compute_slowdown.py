@@ -21,6 +21,9 @@ from astra_ns3.errors import refuse, wrong
 
 _RANGE = re.compile(r"([0-9]{1,6})-([0-9]{1,6})", re.ASCII)
 
+STANDS_STILL = 1e18
+"""So many times as long takes what an NPU computes that stands still: a picosecond's worth in eleven days."""
+
 
 def _npus(value: object) -> tuple[int, ...]:
     """``3``, ``"8-15"``, or a list of both."""

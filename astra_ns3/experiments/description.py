@@ -33,6 +33,8 @@ class Description:
     """Which NPUs it has, as one of several tenants of a network, and when it starts; None: it has no others."""
     npus_per_server: int | None = None
     """So many NPUs of the network in a row share a server; None: NCCL plays no collectives."""
+    dimensions: tuple[str, ...] | None = None
+    """The names of the job's dimensions; None: these are the network's."""
     events: tuple[EventDocument, ...] = ()
     """The network's events; the first of several tenants has them, the others have none."""
     npus: int = 0
@@ -41,6 +43,7 @@ class Description:
 
 def describe(inputs: Inputs) -> Description:
     """The inputs as plain data; sizes and times are those that are run, after scaling."""
+    cut = inputs.job.cut(inputs.platform)
     return Description(
         workload=inputs.job.document(),
         system=inputs.system.document(),
@@ -55,6 +58,7 @@ def describe(inputs: Inputs) -> Description:
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
         tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
         npus_per_server=place_of(inputs.network).npus if inputs.system.plays_nccl else None,
+        dimensions=None if cut.cut is None else cut.names,
         events=tuple(event_documents(inputs.events, inputs.graph)),
         npus=len(inputs.graph.npu_host),
     )

@@ -98,6 +98,7 @@ def run_document(
         "network": description.network,
         "in_force": description.in_force,
         **({} if description.npus_per_server is None else {"npus_per_server": description.npus_per_server}),
+        **({} if description.dimensions is None else {"dimensions": list(description.dimensions)}),
         **_cost(played, watch, request.threads),
         "versions": versions(),
     }

@@ -303,7 +303,7 @@ PHASES = RecordedTable(
         Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
         Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
         Column("phase", "int32", "", "number of its phase", of=("instance",), made=phases_of),
-        Column("dimension", "int32", "", "dimension that it runs over, from 0; -1: a message between two NPUs"),
+        Column("dimension", "int32", "", "dimension, from 0, as run.json's `dimensions` if it's there; -1: a message"),
         Column("queued_ps", "int64", "ps", "when it joined its queue"),
         Column("start_ps", "int64", "ps", "when it got a slot"),
         Column("end_ps", "int64", "ps", "when the NPU had finished it"),

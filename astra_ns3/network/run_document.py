@@ -461,6 +461,8 @@ class RunDocument(ForeseenDocument, total=False):
     control's under `control`. Null on an analytical network."""
     npus_per_server: int
     """Where NCCL plays collectives: so many NPUs, in the order of their numbers, share a server."""
+    dimensions: Sequence[str]
+    """Where groups split a dimension of the network: which of the network's each dimension of the run's tables is."""
     started: str
     """When the run began."""
     timing: Mapping[str, float]

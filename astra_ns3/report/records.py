@@ -63,6 +63,14 @@ def last_try(metadata: RunDocument) -> str:
     return f", try {restarts + 1}" if restarts else ""
 
 
+def dimension_name(metadata: RunDocument, number: int) -> str:
+    """Return which dimension of the network, or part of one, phases have by their table; -1: they are messages."""
+    if number < 0:
+        return "messages"
+    names = metadata.get("dimensions")
+    return f"dimension {number}" if names is None else names[number]
+
+
 def end_of(metadata: RunDocument) -> int:
     """Return when a run was done, as its tables count."""
     return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("lost_ps", 0)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler
+from astra_ns3.config.compute_slowdown import STANDS_STILL, ComputeSlowdown, Straggler
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.events import Event
-
-_STANDS_STILL = 1e18
-"""So many times as long takes what an NPU computes that stands still: a picosecond's worth in eleven days."""
 
 
 class OfEvent(Straggler):
@@ -40,7 +37,7 @@ def stretches(events: Sequence[Event]) -> list[Stretch]:
 def _stretches(events: Sequence[Event]) -> Iterator[Stretch]:
     for event in events:
         config = event.config
-        for factor, still in ((config.slower, False), (_STANDS_STILL if config.still else None, True)):
+        for factor, still in ((config.slower, False), (STANDS_STILL if config.still else None, True)):
             if factor is None or not isinstance(config.npu, int):
                 continue
             for start_ps in config.starts_ps:

@@ -158,6 +158,37 @@ def test_a_ring_by_hand(tmp_path: Path) -> None:
     assert found.time_ps == sum(link.time_ps for link in links[1:])
 
 
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_a_slow_npu_whose_late_messages_fill_its_line_costs_what_runs_without_it_save(
+    backend: str, tmp_path: Path
+) -> None:
+    """Late chunks of several steps go one behind the other, so the chain passes the waits and not what came before."""
+    layer = "{0} -1 {1} NONE 0 {1} NONE 0 {1} ALLREDUCE {2} 0"
+    workload = "\n".join(["DATA", "2", layer.format("a", 20_000, 150_000), layer.format("b", 50_000, 8_000_000)])
+    splits = {"preferred-dataset-splits": 8, "active-chunks-per-dimension": 4}
+    network = {"topology": TOPOLOGIES["leaves"], "transport": {"kind": "roce", "congestion_control": "dcqcn"}}
+
+    def played(output: Path | None = None, factor: float = 2.0, **options: Any) -> astra_ns3.Result:
+        return astra_ns3.run(
+            workload=parse_workload(workload, "late"),
+            system=small_system(**{"all-reduce-implementation": ["ring"]}, **splits),
+            network=parse_network(network),
+            compute_slowdown={"stragglers": [{"npus": [3], "factor": factor}]},
+            output=output,
+            **{"backend": backend, **options},
+        )
+
+    slow = played(tmp_path, record=["timeline", "accounts"])
+    saved = {each.change: each.time_ps for each in explain(slow).what_ifs}
+    chain = sum(link.time_ps for link in critical_path(Tables(slow)) if link.kind == COMPUTE)
+    for change, other in (
+        ("with NPUs that compute twice as fast", played(compute_scale=0.5)),
+        ("without slow NPUs", played(factor=1.0)),
+    ):
+        assert saved[change] == pytest.approx(slow.finish_ps - other.finish_ps, rel=0.1)
+        assert saved[change] > 1.5 * (chain // 2)
+
+
 def test_a_collective_or_an_iteration_is_told_by_its_own_messages(tmp_path: Path) -> None:
     result = run(tmp_path, 1, passes=3, record=["timeline", "accounts"])
     accounts = result.accounts

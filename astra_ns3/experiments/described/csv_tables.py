@@ -97,7 +97,7 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn(
                 "avg chunk delay dimension <d>",
                 "us",
-                "from start to end of a phase in dimension d, mean over all layers; first row only",
+                "from start to end of a phase in dimension d, counted from 1, mean over all layers; first row only",
             ),
         ),
     ),
@@ -111,7 +111,9 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn("ExposedCommsTime", "us", "finish less computing"),
             CsvColumn("Cost", "", "always empty: no cost is modelled"),
             CsvColumn("TotalPayloadSize", "MiB", "sent by the NPU"),
-            CsvColumn("PayloadSize_Dim<d>", "MiB", "sent by the NPU in dimension d; -1 where there is none"),
+            CsvColumn(
+                "PayloadSize_Dim<d>", "MiB", "sent by the NPU in dimension d, counted from 0; -1 where there is none"
+            ),
         ),
     ),
     UTILIZATION: CsvTable(
@@ -122,7 +124,8 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn(
                 "dim<d> util",
                 "%",
-                "share of the window in which the NPU's queue of the dimension held a chunk, waiting or running",
+                "share of the window in which the NPU's queue of the dimension held a chunk, waiting or running; dim1 "
+                "is the first of run.json's `dimensions`, if groups split one",
             ),
         ),
     ),

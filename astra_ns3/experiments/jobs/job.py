@@ -23,6 +23,7 @@ from astra_ns3.playing.dry_run.counting import Counts, expected_computation, iss
 from astra_ns3.playing.player.programs_driver import ProgramsDriver
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.grids.grid_cut import GridCut
 
 
 class Platform(NamedTuple):
@@ -102,6 +103,10 @@ class Job(ABC):
         """Return what is known of memory and experts before it is played; empty if it is no model."""
         return Foreseen()
 
+    def cut(self, platform: Platform) -> GridCut:
+        """Return the network's dimensions as it sees them."""
+        return GridCut(platform.dimensions, (1,) * len(platform.dimensions))
+
     @abstractmethod
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Return what it will send; ``tell`` hears of the proof of a user's schedule."""
@@ -137,6 +142,10 @@ class ProgramsJob(Job):
     @abstractmethod
     def programs(self, platform: Platform, passes: int) -> RolePrograms:
         """Return the programs on the network's NPUs; raises InputError if the workload doesn't fit these."""
+
+    def cut(self, platform: Platform) -> GridCut:
+        """Return the dimensions of its programs."""
+        return self.programs(platform, 1).cut
 
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Return every collective and message of the programs."""

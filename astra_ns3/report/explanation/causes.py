@@ -34,6 +34,7 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.run_tables import ACCESSES, Tables
+from astra_ns3.report.tables import Numbers
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
 # A sender that waits for a free slot waits for these parts at the receiver.
@@ -58,10 +59,10 @@ class Cause(NamedTuple):
 
 
 class Causes:
-    """The causes of events of a run."""
+    """The causes of events of a run; ``ahead``: the first of the messages that each waited for, which sent it then."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    def __init__(self, tables: Tables, ahead: Numbers | None = None) -> None:
+        self._tables, self._ahead = tables, ahead
         self._of: Mapping[int, Callable[[Event], Iterator[Cause]]] = {
             _OPERATION: self._of_operation,
             _PROGRAM: self._of_program,
@@ -265,12 +266,14 @@ class Causes:
         tables, instance, npu = self._tables, event.what, event.npu
         collective = unpack_instance(instance)[0]
         for message in tables.handled_at(instance, npu, event.time_ps):
-            source, start_ps, end_ps = (int(each[message]) for each in (tables.source, tables.start, tables.end))
-            links = (
-                Segment(ENDPOINT, npu, end_ps, event.time_ps, collective=collective),
-                Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
-            )
-            yield Cause(links, Event(_READY, source, start_ps, instance))
+            source, end_ps = int(tables.source[message]), int(tables.end[message])
+            for first in {message} if self._ahead is None else dict.fromkeys((int(self._ahead[message]), message)):
+                start_ps, sent = int(tables.start[first]), int(tables.message_instance[first])
+                links = (
+                    Segment(ENDPOINT, npu, end_ps, event.time_ps, collective=collective),
+                    Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
+                )
+                yield Cause(links, Event(_READY, int(tables.source[first]), start_ps, sent))
 
     def _of_unended(self, event: Event, collective: int) -> Iterator[Cause]:
         tables = self._tables

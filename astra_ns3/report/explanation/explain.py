@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
+from astra_ns3.report.explanation.ahead import first_ahead
 from astra_ns3.report.explanation.explanation import (
     ChannelTime,
     Communication,
@@ -22,6 +23,7 @@ from astra_ns3.report.explanation.explanation import (
 from astra_ns3.report.explanation.parts import (
     KINDS,
     MESSAGE,
+    NIC_WAITS,
     PARTS,
     PHASE,
     SIGNAL,
@@ -32,7 +34,21 @@ from astra_ns3.report.explanation.parts import (
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
 from astra_ns3.report.explanation.served import Served
-from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, WhatIf, waited_for_others, what_ifs
+from astra_ns3.report.explanation.slowed import Slowed, computing_saved, slowed_npus
+from astra_ns3.report.explanation.what_ifs import (
+    ANEW,
+    AT_LEAST,
+    FASTER_LINES,
+    FASTER_NPUS,
+    IN_ORDER_AS_NOW,
+    LATE,
+    NO_SLOW_NPUS,
+    OTHERS,
+    Lines,
+    WhatIf,
+    waited_for_others,
+    what_ifs,
+)
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
@@ -40,6 +56,7 @@ from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import (
     PACKETS_NEEDED,
+    Numbers,
     Records,
     check_results,
     how_to_record,
@@ -57,6 +74,8 @@ _WAITED = ("queue_ps", "paused_ps")
 _FEW_FRAMES = 10
 # A message tells of so many of others that it waited behind.
 _MOST_BEHIND = 3
+# So many slowdowns of NPUs are named.
+_MOST_SLOWED = 4
 # Of so many rows for each line asked for the distinct ones are told.
 _MOST_ALIKE = 1000
 
@@ -80,7 +99,6 @@ def explain(
     rows = _with_data(messages, rows)
     hops, served = _hops(run, messages, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
-    kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(metadata)
     parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
     found = Explanation(
@@ -89,10 +107,10 @@ def explain(
         int(metadata.get("compute_ps", 0)),
         int(metadata.get("exposed_ps", 0)),
         segments,
-        dict(kinds.most_common()),
+        dict(_by_kind(segments).most_common()),
         communications,
         _by_protocol(segments),
-        _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps)),
+        _what_would_help(run, tables, segments, parts, iteration, collective),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, (hops, served), segments, names, top),
@@ -106,7 +124,8 @@ def explain(
         metadata.get("floor"),
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
-    return replace(found, switches=switch_names(run, found.ports_told), scales=tuple(scale_rows(metadata)))
+    scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)))
+    return replace(found, switches=switch_names(run, found.ports_told), scales=scales)
 
 
 def _tables(run: Records, *, needed: bool) -> tuple[Tables | None, str]:
@@ -117,6 +136,13 @@ def _tables(run: Records, *, needed: bool) -> tuple[Tables | None, str]:
         if needed:
             raise
         return None, "" if is_of_flows(run) else str(error)
+
+
+def _slowed_rows(slowed: Sequence[Slowed]) -> list[tuple[str, str]]:
+    """Return a row that names the first of the NPUs that are slowed down, if any is."""
+    more = f"; and {len(slowed) - _MOST_SLOWED} more" if len(slowed) > _MOST_SLOWED else ""
+    words = "; ".join(each.words for each in slowed[:_MOST_SLOWED])
+    return [("slowed down", words + more)] if slowed else []
 
 
 def _first_npu(run: Records) -> int | None:
@@ -140,11 +166,40 @@ def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
     )
 
 
-def _with_caveats(run: Records, segments: Sequence[Segment], found: Sequence[WhatIf]) -> tuple[WhatIf, ...]:
-    faster = any(each.change == FASTER_LINES for each in found)
-    if not faster or is_of_flows(run) or not nccl_chose_by_lines(run, segments):
-        return tuple(found)
-    return tuple(replace(each, caveats=(ANEW,)) if each.change == FASTER_LINES else each for each in found)
+def _what_would_help(
+    run: Records,
+    tables: Tables | None,
+    segments: tuple[Segment, ...],
+    parts: Mapping[str, int],
+    iteration: int | None,
+    collective: int | None,
+) -> tuple[WhatIf, ...]:
+    """Return the changes that would help, the most first; ``parts``: of the times of the chain's messages."""
+    messages = None if tables is None else tables.messages
+    ahead, slowed = segments, slowed_npus(run.metadata)
+    remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
+    if messages is not None and not remedy:
+        ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
+    found = what_ifs(
+        _by_kind(segments),
+        parts,
+        waited_for_others(segments, messages),
+        _lines(run, tables, iteration is None and collective is None),
+        sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata),
+        computing_saved(segments, ahead, sum(parts.get(name, 0) for name in NIC_WAITS), slowed),
+    )
+    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)
+
+
+def _caveats(
+    run: Records, change: str, segments: Sequence[Segment], slowed: Sequence[Slowed], remedy: str
+) -> tuple[str, ...]:
+    """Return what else a change may change; ``remedy``: how to record what messages waited for."""
+    if change == FASTER_LINES and not is_of_flows(run) and nccl_chose_by_lines(run, segments):
+        return (ANEW,)
+    if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
+        return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW,)
+    return (LATE,) if change == OTHERS and slowed else ()
 
 
 def _rows_of_subject(
@@ -189,11 +244,18 @@ def _subject(run: Records, iteration: int | None, collective: int | None) -> str
     return f"run {run.metadata['run_name']}{last_try(run.metadata)}{stopped}"
 
 
-def _chain(tables: Tables | None, iteration: int | None, collective: int | None) -> tuple[Segment, ...]:
-    """Return the links of the chain that determines the end; none without tables that tell of it."""
+def _chain(
+    tables: Tables | None, iteration: int | None, collective: int | None, ahead: Numbers | None = None
+) -> tuple[Segment, ...]:
+    """Return the links of the chain that determines the end; none without tables that tell of it.
+
+    ``ahead``: for each message the first that it waited for, to follow instead.
+    """
     if tables is None:
         return ()
-    return critical_path(tables, iteration) if collective is None else path_of_collective(tables, collective)
+    if collective is None:
+        return critical_path(tables, iteration, ahead)
+    return path_of_collective(tables, collective, ahead)
 
 
 def _by_kind(segments: Sequence[Segment]) -> Counter[str]:

@@ -10,7 +10,6 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FloorDocument, RunDocument
 from astra_ns3.report.explanation.parts import (
-    COMPUTE,
     ENDPOINT,
     IN_ORDER,
     LINE_RATE,
@@ -31,6 +30,10 @@ from astra_ns3.transport.transports import TRANSPORTS
 
 FASTER_LINES = "with lines twice as fast"
 FASTER_NPUS = "with NPUs that compute twice as fast"
+NO_SLOW_NPUS = "without slow NPUs"
+IN_ORDER_AS_NOW = "messages keep their order; in another, the run may end sooner or later"
+AT_LEAST = "at least, for it isn't known what messages waited for"
+LATE = "messages that slow NPUs send late, and together, wait for each other, too"
 ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
 # Counters of frames that were lost, in a queue or on a link.
@@ -111,12 +114,17 @@ def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
 
 
 def what_ifs(
-    kinds: Mapping[str, int], parts: Mapping[str, int], others_ps: int, lines: Lines, time_ps: int
+    kinds: Mapping[str, int],
+    parts: Mapping[str, int],
+    others_ps: int,
+    lines: Lines,
+    time_ps: int,
+    computing: Mapping[str, int],
 ) -> tuple[WhatIf, ...]:
     """Return the changes that would help, the most first.
 
     ``kinds``: times of the chain that are no messages; ``parts``: of its messages; ``others_ps``: what they waited in
-    NICs for other collectives; ``time_ps``: the whole.
+    NICs for other collectives; ``time_ps``: the whole; ``computing``: what faster computing would save.
     """
     found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
@@ -130,7 +138,7 @@ def what_ifs(
     saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
     saved_ps = min(saved_ps, (time_ps - _hiding_ps(kinds, parts)) // 2)
     found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines) // 2, saved_ps)
-    found[FASTER_NPUS] = kinds.get(COMPUTE, 0) // 2
+    found |= computing
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []
     for words, ps in found.items():

@@ -18,6 +18,7 @@ from astra_ns3.report.records import (
     Recorded,
     by_value,
     changes_of,
+    dimension_name,
     end_of,
     ps_of,
     start_of,
@@ -69,7 +70,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     x = Axis(time_of(records), unit[1], 0, finish_ps / unit[0])
     panels = [
         Panel(x, Axis(f"NPU {npu}", low=-0.1, high=program + len(most), bare=True),
-              _strip(tracks, npu, most, program, finish_ps, unit),
+              _strip(records, tracks, npu, most, program, finish_ps, unit),
               note=f"{len(npus)} of {count} NPUs" if npu == npus[0] and len(npus) < count else "",
               height=0.12 * (program + 1.4 * len(most)) + 0.05)
         for npu in npus
@@ -83,12 +84,18 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 
 def _strip(
-    tracks: Tracks, npu: int, most: Mapping[int, int], program: int, finish_ps: int, unit: style.Unit
+    records: Records,
+    tracks: Tracks,
+    npu: int,
+    most: Mapping[int, int],
+    program: int,
+    finish_ps: int,
+    unit: style.Unit,
 ) -> list[Series]:
     """Return the strip of an NPU; lanes from top to bottom."""
     series: list[Series] = _program(tracks, npu, len(most), finish_ps, unit) if program else []
     for index, (dimension, highest) in enumerate(most.items()):
-        name = f"{'messages' if dimension < 0 else f'phases, dimension {dimension}'} (at most {highest})"
+        name = f"{'' if dimension < 0 else 'phases, '}{dimension_name(records.metadata, dimension)} (at most {highest})"
         bottom = len(most) - 1 - index
         times, counts = in_flight(*tracks.get((npu, dimension), _NO_SPANS[:2]))
         x, y = steps(times, counts, int(times[-1]) if len(times) else 0)
@@ -227,13 +234,13 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
         for each in dimensions:
             if (npu, each) in tracks:
                 lanes[npu, each] = len(names)
-                names.append(f"{npu}, {_of_dimension(each)}")
+                names.append(f"{npu}, {dimension_name(shown.run.metadata, each)}")
     looks: list[tuple[str | int, str, float, str]] = [
         (kind, kind, 0.8, colour) for kind, colour in _PROGRAM_ON_PAGE.items()
     ]
-    for index, each in enumerate(dimensions):
-        looks.append((each, _of_dimension(each), 0.5, _DIMENSIONS_ON_PAGE[index % len(_DIMENSIONS_ON_PAGE)]))
-    series: list[Series] = []
+    for each, colour in zip(dimensions, cycle(_DIMENSIONS_ON_PAGE), strict=False):
+        looks.append((each, dimension_name(shown.run.metadata, each), 0.5, colour))
+    series = []
     for what, name, thick, colour in looks:
         found = [(np.full(len(spans[0]), lanes[track]), *spans) for track, spans in tracks.items() if track[1] == what]
         lane, starts, ends = (np.concatenate(each) for each in zip(*(found or [_NO_SPANS]), strict=True))
@@ -256,11 +263,6 @@ def _changes(records: Records, finish_ps: int) -> dict[str, tuple[Numbers, Numbe
         if len(times):
             found[name] = merged(times[:, 0], times[:, 1], 0)
     return found
-
-
-def _of_dimension(number: int) -> str:
-    """Return the name of a lane below an NPU's program."""
-    return f"dimension {number}" if number >= 0 else "messages"
 
 
 def _tracks(

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.report.records import COLLECTIVES, end_of, needed, ps_of
+from astra_ns3.report.records import COLLECTIVES, dimension_name, end_of, needed, ps_of
 from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
 
@@ -74,7 +74,8 @@ def write_phases(records: Records, writer: TraceWriter, npus: Npus) -> None:
     columns = ["start_ps", "end_ps", "queued_ps", "collective", "chunk", "phase", "npu", "dimension"]
     for row in needed(records, "phases").tuples(*columns):
         start, end, _, collective, _, _, npu, dimension = row
-        track = npus.lane(npu, f"phases, dimension {dimension}", _PHASES + dimension, start, end)
+        lane = f"phases, {dimension_name(records.metadata, dimension)}"
+        track = npus.lane(npu, lane, _PHASES + dimension, start, end)
         writer.slice(track, names[collective], start, end, zip(keys, row, strict=False))
 
 

@@ -30,6 +30,15 @@ class GridCut:
             begin += parts
         return tuple(size for size in self.dimensions if size > 1) or (1,)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The original dimension that each one is, or is a part of."""
+        return tuple(
+            f"dimension {number}, part {part + 1} of {parts}" if parts > 1 else f"dimension {number}"
+            for number, parts in enumerate(self.parts)
+            for part in range(parts)
+        )
+
     def of_each(self, values: Sequence[float]) -> tuple[float, ...]:
         """Values of each original dimension, that of one that was cut for each of its parts."""
         return tuple(value for value, parts in zip(values, self.parts, strict=True) for _ in range(parts))

@@ -14,14 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.recorded_tables import US, full_folder, run_folder, write_accounts, write_messages, write_ports
+from support.small_run import small_run
 from support.trace import Trace, read_trace
 
 import astra_ns3
 from astra_ns3.errors import InputError
-from astra_ns3.report.pictures.kinds import IN_FILES
+from astra_ns3.report.pictures.kind import Choice
+from astra_ns3.report.pictures.kinds import IN_FILES, kind_of
 from astra_ns3.report.timeline import perfetto, programs
 from astra_ns3.report.timeline.programs import Lanes
 from astra_ns3.report.timeline.timeline import left_out, write_timeline
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 PS_PER_NS = 1000
 
@@ -352,3 +355,20 @@ def test_numbers_of_kinds_are_those_of_perfetto() -> None:
     assert flags == (perfetto.STATE_CLEARED, perfetto.NEEDS_STATE)
     assert perfetto.ORDERED_BY_RANK == pb.TrackDescriptor.EXPLICIT
     assert perfetto.UNIT_BYTES == pb.CounterDescriptor.UNIT_SIZE_BYTES
+
+
+def test_pictures_and_traces_say_which_dimension_of_the_network_groups_split(tmp_path: Path) -> None:
+    layer = "a -1 100 ALLREDUCE 4000 100 ALLREDUCE 4000 100 ALLREDUCE 4000 0\n"
+    workload = parse_workload(f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n1\n{layer}", "split")
+    options = {**small_run(), "workload": workload}
+    result = astra_ns3.run(**options, record=["timeline"], output=tmp_path / "out")
+    parts = ["dimension 0, part 1 of 2", "dimension 0, part 2 of 2"]
+    assert result.metadata["dimensions"] == parts
+    assert set(result.phases["dimension"]) == {0, 1}
+    make = kind_of("timeline").make
+    assert make is not None
+    names = {series.name for panel in make(result, Choice()).panels for series in panel.series}
+    assert {f"phases, {part} (at most 1)" for part in parts} <= names
+    tracks = {track[-1] for track in traced(tmp_path / "out", tmp_path).tracks.values()}
+    assert {f"phases, {part}" for part in parts} <= tracks
+    assert "dimensions" not in astra_ns3.run(**small_run()).metadata

@@ -25,30 +25,30 @@ OTHERS = "without waiting in the NIC for other collectives"
 
 def test_no_advice_goes_below_the_floor_and_the_order_is_that_of_what_is_left() -> None:
     """Of 100 ps the lines need 70: no pace helps more than 30, and lines twice as fast need 35."""
-    found = what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(70, 35), 100)
+    found = what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(70, 35), 100, {})
     assert found == (WhatIf(LINES, 50), WhatIf(RATE, 30, bounded=True, bound="lines"))
     text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
     assert "at most 30.0% less time  (30 ps), the lines allow no more; less where queues take its place" in text
-    assert what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(0, 0), 100)[0] == WhatIf(RATE, 80)
+    assert what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(0, 0), 100, {})[0] == WhatIf(RATE, 80)
 
 
 def test_who_has_no_congestion_control_is_not_told_to_send_at_line_rate() -> None:
     """A slower line ahead, or a kernel, paces messages, too: no line would carry more."""
     parts = {"pacing_ps": 80, "serialisation_ps": 20}
-    alone = what_ifs({}, parts, 0, Lines(0, 0, controlled=False), 100)
+    alone = what_ifs({}, parts, 0, Lines(0, 0, controlled=False), 100, {})
     assert [each.change for each in alone] == [LINES]
 
 
 def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_of_the_time() -> None:
     parts = {"transport_ps": 80, "propagation_ps": 20}
-    assert what_ifs({}, parts, 0, Lines(60, 30, own_part=True), 100) == (WhatIf(LINES, 30),)
-    assert what_ifs({}, parts, 0, Lines(50, 25, own_part=True), 100) == ()  # round trips may hide all of it
+    assert what_ifs({}, parts, 0, Lines(60, 30, own_part=True), 100, {}) == (WhatIf(LINES, 30),)
+    assert what_ifs({}, parts, 0, Lines(50, 25, own_part=True), 100, {}) == ()  # round trips may hide all of it
 
 
 def test_what_lines_carry_while_the_chain_computes_is_not_saved_by_faster_lines() -> None:
     """The lines are busy for 60 ps of 100, but the chain computes or handles for 90: half of 10 ps is saved."""
     kinds = {COMPUTE: 80, ENDPOINT: 10}
-    found = what_ifs(kinds, {"transport_ps": 10}, 0, Lines(60, 30, own_part=True), 100)
+    found = what_ifs(kinds, {"transport_ps": 10}, 0, Lines(60, 30, own_part=True), 100, {})
     assert {each.change: each.time_ps for each in found}[LINES] == 5
 
 
@@ -57,26 +57,26 @@ def test_what_lines_carry_while_messages_are_on_the_way_is_not_saved_by_faster_l
     of its own, and its way and its time on lines are among the parts.
     """
     parts = {"serialisation_ps": 20, "propagation_ps": 30}
-    assert what_ifs({LATENCY: 50}, parts, 0, Lines(60, 30), 100) == (WhatIf(LINES, 10),)
+    assert what_ifs({LATENCY: 50}, parts, 0, Lines(60, 30), 100, {}) == (WhatIf(LINES, 10),)
     assert what_ifs(
-        {LATENCY: 40, SIGNAL: 20}, {"serialisation_ps": 30, "propagation_ps": 30}, 0, Lines(60, 30), 100
+        {LATENCY: 40, SIGNAL: 20}, {"serialisation_ps": 30, "propagation_ps": 30}, 0, Lines(60, 30), 100, {}
     ) == (WhatIf(LINES, 15),)
-    assert what_ifs({LATENCY: 40, SIGNAL: 20}, {"message": 40}, 0, Lines(60, 30), 100) == (WhatIf(LINES, 20),)
+    assert what_ifs({LATENCY: 40, SIGNAL: 20}, {"message": 40}, 0, Lines(60, 30), 100, {}) == (WhatIf(LINES, 20),)
 
 
 def test_without_a_chain_faster_lines_save_no_more_than_the_longest_chain_of_computations_leaves() -> None:
-    found = what_ifs({}, {}, 0, Lines(60, 30, chain_ps=98), 100)
+    found = what_ifs({}, {}, 0, Lines(60, 30, chain_ps=98), 100, {})
     assert found == (WhatIf(LINES, 2, bounded=True, bound="chain"),)
     text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
     assert "at most 2.0% less time  (2 ps), the longest chain allows no more" in text
-    assert what_ifs({}, {}, 0, Lines(60, 30, chain_ps=70), 100) == (WhatIf(LINES, 30),)
+    assert what_ifs({}, {}, 0, Lines(60, 30, chain_ps=70), 100, {}) == (WhatIf(LINES, 30),)
 
 
 def test_computing_twice_as_fast_halves_the_longest_chain_of_computations() -> None:
     """The chain on the way and the longest one of computations are two: 90 ps become 45 at least."""
-    assert what_ifs({COMPUTE: 100}, {}, 0, Lines(0, 0, chain_ps=90), 100) == (WhatIf(COMPUTING, 50),)
+    assert what_ifs({}, {}, 0, Lines(0, 0, chain_ps=90), 100, {COMPUTING: 50}) == (WhatIf(COMPUTING, 50),)
     most = WhatIf(RATE, 10, bounded=True, bound="chain")
-    assert most in what_ifs({}, {"pacing_ps": 80}, 0, Lines(0, 0, chain_ps=90), 100)
+    assert most in what_ifs({}, {"pacing_ps": 80}, 0, Lines(0, 0, chain_ps=90), 100, {})
 
 
 def test_the_longest_chain_is_that_of_the_floor_or_what_the_reported_npu_computed() -> None:
@@ -97,22 +97,22 @@ def test_the_longest_chain_is_that_of_the_floor_or_what_the_reported_npu_compute
 def test_a_busy_line_decides_nothing_where_messages_never_meet(backend: str, saved: tuple[WhatIf, ...]) -> None:
     floor: Any = {"time_ps": 60, "kind": "lines", "lines_ps": 60, "chain_ps": 1}
     lines = Lines.of({**run(**small_run()).metadata, "floor": floor, "backend": backend}, whole=True)
-    assert what_ifs({}, {}, 0, lines, 100) == saved
+    assert what_ifs({}, {}, 0, lines, 100, {}) == saved
     untold = Lines.of(
         {**run(**small_run()).metadata, "floor": floor, "backend": backend}, whole=True, parts_known=False
     )
-    assert what_ifs({}, {}, 0, untold, 100) == ()
+    assert what_ifs({}, {}, 0, untold, 100, {}) == ()
 
 
 def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:
     parts = {"window_ps": 60, "serialisation_ps": 20, "propagation_ps": 20}
-    assert what_ifs({}, parts, 0, Lines(0, 0, windows_grow=True), 100) == (WhatIf(LINES, 40),)
-    fixed = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 100)}
+    assert what_ifs({}, parts, 0, Lines(0, 0, windows_grow=True), 100, {}) == (WhatIf(LINES, 40),)
+    fixed = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 100, {})}
     assert fixed == {WINDOW: 60, LINES: 2}  # 20 less three quarters that the window hides
 
 
 def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
-    assert what_ifs({}, {"lost_ps": 90, "serialisation_ps": 10}, 0, Lines(0, 0), 100) == (
+    assert what_ifs({}, {"lost_ps": 90, "serialisation_ps": 10}, 0, Lines(0, 0), 100, {}) == (
         WhatIf("without losses", 90),
         WhatIf(LINES, 5),
     )
@@ -129,7 +129,7 @@ def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
 def test_packets_out_of_order_are_not_called_losses(out_of_order: int, lost: int, words: str) -> None:
     metadata = run(**small_run()).metadata
     metadata["statistics"] = {"out_of_order_packets": out_of_order, "lost_frames": lost, "dropped_frames": 0}
-    assert what_ifs({}, {"lost_ps": 90}, 0, Lines.of(metadata, whole=False), 100) == (WhatIf(words, 90),)
+    assert what_ifs({}, {"lost_ps": 90}, 0, Lines.of(metadata, whole=False), 100, {}) == (WhatIf(words, 90),)
 
 
 @pytest.mark.parametrize("counter", ["dropped_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames"])
@@ -141,9 +141,9 @@ def test_frames_that_a_link_or_a_switch_lost_are_losses_beside_packets_out_of_or
 
 def test_lines_twice_as_fast_save_no_more_than_the_floor_of_such_lines_leaves() -> None:
     """Lines that are slow for the first 60 ps need 80 in all, and 65 with twice their rates."""
-    found = what_ifs({}, {"serialisation_ps": 90}, 0, Lines(80, 65), 100)
+    found = what_ifs({}, {"serialisation_ps": 90}, 0, Lines(80, 65), 100, {})
     assert [(each.time_ps, each.bound) for each in found if each.change == LINES] == [(35, "lines")]
-    assert what_ifs({}, {}, 0, Lines(80, 65), 100) == (WhatIf(LINES, 15),)
+    assert what_ifs({}, {}, 0, Lines(80, 65), 100, {}) == (WhatIf(LINES, 15),)
     metadata = run(**small_run()).metadata
     floor: Any = {"time_ps": 80, "kind": "lines", "lines_ps": 80, "twice_ps": 65}
     assert Lines.of({**metadata, "floor": floor}, whole=True).twice_ps == 65
@@ -158,13 +158,13 @@ def test_a_longer_chain_of_computations_is_no_time_that_lines_need() -> None:
 
 
 def test_over_tcp_a_turn_is_round_trips_and_waiting_in_the_nic_is_not_offered() -> None:
-    assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, 0, own_part=True), 100) == ()
+    assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, 0, own_part=True), 100, {}) == ()
 
 
 def test_faster_lines_take_queues_out_of_a_round_trip_but_leave_the_way_to_and_fro() -> None:
     """A round trip has a queue of 20 ps and two ways of 20: of TCP's 60 ps a third goes, besides the queue itself."""
     parts = {"transport_ps": 60, "switch_queue_ps": 20, "propagation_ps": 20}
-    found = what_ifs({}, parts, 0, Lines(0, 0, own_part=True), 100)
+    found = what_ifs({}, parts, 0, Lines(0, 0, own_part=True), 100, {})
     assert {each.change: each.time_ps for each in found}[LINES] == (20 + 20) // 2
 
 

@@ -1,0 +1,72 @@
+"""NPUs that a slowdown or an event slows down, and how much sooner a run would end if NPUs computed faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+
+from astra_ns3.config.compute_slowdown import STANDS_STILL
+from astra_ns3.frozen import dataclass
+from astra_ns3.network.run_document import RunDocument
+from astra_ns3.playing.slowdown.pace import Pace, Span
+from astra_ns3.report.alignment import ranges
+from astra_ns3.report.explanation.parts import COMPUTE, Segment
+from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
+from astra_ns3.units import format_time, parse_time_ps
+
+
+@dataclass(frozen=True)
+class Slowed:
+    """NPUs that take longer to compute; ``npus``: None if they are all."""
+
+    npus: tuple[int, ...] | None
+    span: Span
+
+    @property
+    def words(self) -> str:
+        """Return which NPUs, by what, and when."""
+        factor, until_ps = self.span.factor, self.span.until_ps
+        which = "all NPUs" if self.npus is None else f"NPU {', '.join(ranges(self.npus))}"
+        begins = f" from {format_time(self.span.from_ps)}" if self.span.from_ps else ""
+        ends = "" if until_ps is None else f" until {format_time(until_ps)}"
+        by = "standing still" if factor == STANDS_STILL else f"computing {float(factor):g} times as long"
+        return f"{which}, {by}{begins}{ends}"
+
+
+def slowed_npus(metadata: RunDocument) -> tuple[Slowed, ...]:
+    """Return what slows NPUs down, by run.json, which has the events of a job, too."""
+    given = (metadata.get("compute_slowdown") or {}).get("stragglers", ())
+    found = []
+    for each in given:
+        until_ps = None if each["until"] is None else parse_time_ps(each["until"])
+        span = Span(parse_time_ps(each["from"]), until_ps, Fraction(str(each["factor"])))
+        if span.factor > 1:
+            found.append(Slowed(None if each["npus"] is None else tuple(each["npus"]), span))
+    return tuple(found)
+
+
+def computing_saved(
+    chain: Sequence[Segment], ahead: Sequence[Segment], waits_ps: int, slowed: Sequence[Slowed]
+) -> Mapping[str, int]:
+    """Return how much sooner the end would come if NPUs computed twice as fast, and if none were slowed down.
+
+    ``ahead``: the chain that passes the first of the messages that others waited for. It decides only as far as waits
+    of the ``chain`` are as long (``waits_ps``); without them, the chain itself does.
+    """
+
+    @cache
+    def pace(npu: int) -> Pace:
+        return Pace(each.span for each in slowed if each.npus is None or npu in each.npus)
+
+    def half(link: Segment) -> Fraction:
+        return Fraction(link.time_ps, 2)
+
+    def excess(link: Segment) -> Fraction:
+        return link.time_ps - pace(link.npu).work_ps(link.start_ps, link.end_ps)
+
+    def saved(of: Callable[[Segment], Fraction]) -> int:
+        own, first = (sum(of(link) for link in links if link.kind == COMPUTE) for links in (chain, ahead))
+        return int(max(own, min(first, own + waits_ps)))
+
+    return {FASTER_NPUS: saved(half), NO_SLOW_NPUS: saved(excess)}

@@ -1,0 +1,76 @@
+"""Explanations name NPUs that are slowed down, and say how much sooner the run would end without that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.fake_backend import FakeBackend
+from support.recorded_run import write_table
+from support.small_run import NPUS, small_run
+
+import astra_ns3
+from astra_ns3.report.explanation.ahead import first_ahead
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.parts import COMPUTE, MESSAGE, Segment
+from astra_ns3.report.explanation.slowed import computing_saved, slowed_npus
+
+TWICE, WITHOUT = "with NPUs that compute twice as fast", "without slow NPUs"
+STRAGGLERS = [
+    {"npus": [0, "2-3"], "factor": 4.0, "from": "1us", "until": "2us"},
+    {"factor": 0.5},
+    {"npus": [1], "factor": 2.0},
+]
+
+
+def run(slowdown: Any, folder: Path | None = None) -> astra_ns3.Result:
+    options: dict[str, Any] = {"record": ["timeline"], "output": folder} if folder else {}
+    return astra_ns3.run(**small_run(), compute_slowdown=slowdown, **options)
+
+
+def test_who_is_slowed_down_is_told_with_the_factor_and_the_time_and_who_is_faster_is_not() -> None:
+    text = explain(run({"stragglers": STRAGGLERS})).text()
+    told = "NPU 0, 2-3, computing 4 times as long from 1 us until 2 us; NPU 1, computing 2 times as long\n"
+    assert f"slowed down  {told}" in text
+    assert "slowed down" not in explain(run({"stragglers": STRAGGLERS[1:2]})).text()
+    many = [{"npus": [npu], "factor": 2 + factor} for npu in range(NPUS) for factor in range(2)]
+    assert "; and 4 more\n" in explain(run({"stragglers": many})).text()
+
+
+@pytest.mark.parametrize(("waits_ps", "twice", "without"), [(0, 20, 0), (30, 50, 30), (1000, 80, 120)])
+def test_a_late_npu_decides_as_far_as_messages_wait_for_those_ahead(waits_ps: int, twice: int, without: int) -> None:
+    """A chain computes 40 ps. Another passes 160 ps of an NPU that takes 4 times as long, while messages wait."""
+    slowed = slowed_npus(run({"stragglers": [{"npus": [3], "factor": 4}]}).metadata)
+    chain = (Segment(COMPUTE, 0, 0, 40), Segment(MESSAGE, 0, 40, 200))
+    ahead = (Segment(COMPUTE, 3, 0, 160), Segment(MESSAGE, 3, 160, 200))
+    assert computing_saved(chain, ahead, waits_ps, slowed) == {TWICE: twice, WITHOUT: without}
+
+
+def test_the_first_message_ahead_is_the_one_that_found_its_port_idle(tmp_path: Path) -> None:
+    """Two ports of NPU 0: one sends messages 0 to 2 without a gap, then idles before 3; the other has 4 at once."""
+    result = run(None, tmp_path)
+    messages = {
+        "source": np.zeros(5, np.int64),
+        "start_ps": np.array([0, 5, 12, 50, 5]),
+        "turn_ps": np.array([0, 5, 0, 0, 0]),
+        "nic_queue_ps": np.array([0, 0, 8, 3, 0]),
+        "serialisation_ps": np.full(5, 10),
+    }
+    of_one_port = {name: column[:4] for name, column in messages.items()}
+    assert first_ahead(result, of_one_port).tolist() == [0, 0, 0, 3]
+    hops: dict[str, list[Any]] = {
+        "message": [0, 1, 1, 2, 3, 4],
+        "hop": [0, 0, 1, 0, 0, 0],
+        "port": ["a", "a", "c", "a", "a", "b"],
+    }
+    write_table(tmp_path, "account_hops", hops)
+    assert first_ahead(astra_ns3.Result.load(tmp_path), messages).tolist() == [0, 0, 0, 3, 4]
+
+
+def test_without_accounts_what_faster_npus_save_is_told_as_the_least(tmp_path: Path) -> None:
+    backend = FakeBackend(NPUS)
+    options = {**small_run(), "backend": backend, "record": ["timeline"], "output": tmp_path}
+    text = explain(astra_ns3.run(**options, compute_slowdown={"stragglers": [{"npus": [3], "factor": 2}]})).text()
+    assert f"{TWICE}: at least, for it isn't known what messages waited for: run with" in text
