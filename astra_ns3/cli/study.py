@@ -54,7 +54,11 @@ if TYPE_CHECKING:  # help and Tab do without
 @click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Points with this value; may be repeated.")
 @click.option("--list", "as_list", is_flag=True, help="Print the points, which are done, and a forecast; play nothing.")
 @click.option("--retry-failed", is_flag=True, help="Play failed points again.")
-@click.option("--overwrite", is_flag=True, help="Play into a folder that holds a run or another study.")
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Play into a folder that holds a run, another study or your own files; replace files with a study's names.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress line.")
 def study_command(

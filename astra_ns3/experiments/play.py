@@ -209,7 +209,8 @@ def _left_by(
     whole = complete and all(outcome.ended_by == PROGRAMS for outcome in needed)
     playing = [*zip(company.members, tenants, records, outcomes, strict=True)]
     chains = [_chain(*each, each[1].tenancy.start_ps) for each in playing if each[-1].start_ps is not None]
-    floor = _floor(tenants[0], network, max(chains)) if whole else None
+    begin_ps = min((each.start_ps for each in outcomes if each.start_ps is not None), default=0)
+    floor = _floor(tenants[0], network, max(chains), begin_ps) if whole else None
     floors = dict(_own_floors(network, playing))
     finish_ps = finish_of(outcomes, records)
     late = [] if error is not None else _late_events(tenants[0], finish_ps)
@@ -244,7 +245,7 @@ def _own_floors(network: NetworkBackend, playing: Sequence[_Playing]) -> Iterato
         is_spare = inputs.tenancy.restart_ps is not None
         if member.network is not network and records.complete and outcome.ended_by == PROGRAMS and not is_spare:
             chain = _chain(member, inputs, records, outcome, 0)
-            yield number, _floor(playing[0][1], member.network, chain, outcome.start_ps or 0)
+            yield number, _floor(playing[0][1], member.network, chain, outcome.start_ps or 0, outcome.start_ps or 0)
 
 
 def _below_own_floors(playing: Sequence[_Playing], floors: Mapping[int, Floor | None]) -> tuple[str, ...]:
@@ -332,10 +333,10 @@ def _warnings(
         yield from late_warnings(fails, "failures", "the job", outcome.start_ps + records.finish_ps)
 
 
-def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain, begin_ps: int = 0) -> Floor | None:
+def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain, begin_ps: int, zero_ps: int = 0) -> Floor | None:
     """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
     carried = network.carried()
-    return None if carried is None else floor_of(inputs.plan, carried, chain, begin_ps)
+    return None if carried is None else floor_of(inputs.plan, carried, chain, begin_ps, zero_ps)
 
 
 def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome, start_ps: int) -> Chain:

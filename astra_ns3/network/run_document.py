@@ -28,13 +28,13 @@ class FloorDocument(TypedDict):
     """The least time that lines, or by its ``kind`` a chain, allow, and how much of it the run took."""
 
     time_ps: int
-    """The least time that the run can take."""
+    """The least time that the run can take, from time 0; nothing is sent before the first job starts."""
     kind: str
     """The reason: `lines` for their bytes, or a `chain` of computations."""
     where: str
     """Which lines, or which chain."""
     lines_ps: int
-    """Time that the lines need, whatever the kind of the floor."""
+    """Time at which the lines can be done at the earliest, whatever the kind of the floor."""
     chain_ps: int
     """The longest chain of computations; 0: there is none."""
     bytes: int
@@ -45,7 +45,7 @@ class FloorDocument(TypedDict):
     """The finish over the floor, at best 1; summaries print the inverse as `speed`, 80% for 1.25. Below 1 the result is
     one that no network with these lines reaches."""
     twice_ps: int
-    """Time that lines with twice the rates would need."""
+    """Time at which lines with twice the rates could be done."""
 
 
 class SpentDocument(TypedDict, total=False):

@@ -8,19 +8,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from astra_ns3.config.core.json_reading import reading_json
-from astra_ns3.errors import failing, wrong
+from astra_ns3.errors import InputError, failing, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.studies.page import drawing, page_of, the_same_again
 from astra_ns3.studies.run_study import LAYER_TABLE, MEAN_TABLE, PAGE, STUDY_PARQUET, put
+from astra_ns3.studies.store import Store
 from astra_ns3.whole_file import PLAN_TABLE, STUDY_TABLE, VARIED, VARIED_TABLE
 
+STORE = "plan"
+"""The name of a plan in its store."""
 PLAN = "plan.json"
 """The file that the page of a plan is made of."""
 BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
@@ -34,7 +38,7 @@ _FORGOTTEN = (
     *(BEST, NEXT, SYSTEM, PAGE),
     *(PLAN_TABLE, VARIED_TABLE, PLAN, VARIED),
 )
-"""Files that tell of a plan. The last four show that there is one, so they are removed last."""
+"""Files that tell of a plan, or of plans. The last four show that there is one, so they are removed last."""
 _NUMBER = "-0123456789"
 _LONG = 30
 
@@ -57,6 +61,14 @@ class Told:
     picture: str
     tables: Sequence[Shown]
     command: str = ""
+
+
+def check_free(folder: Path, *more: str) -> None:
+    """Raise InputError if a folder holds a run, a study, or files of others that plans, or ``more``, would replace."""
+    of_plans = False
+    with suppress(InputError):  # of a file of this name that no plan wrote
+        of_plans = told_page(folder) is not None
+    Store(folder, STORE).check_free(() if of_plans else (*_FORGOTTEN, *more))
 
 
 def forget(folder: Path, inputs: Iterable[str | os.PathLike[str] | None]) -> None:

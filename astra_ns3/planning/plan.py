@@ -19,7 +19,7 @@ from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
 from astra_ns3.planning.iterations import ITERATIONS, is_affordable, next_search, second_ps
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
-from astra_ns3.planning.page import forget
+from astra_ns3.planning.page import STORE, check_free, forget
 from astra_ns3.planning.request import (
     AXIS,
     BACKEND,
@@ -36,7 +36,7 @@ from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.playing import More, nothing_more, play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.run_study import measured_today
+from astra_ns3.studies.run_study import WRITTEN, measured_today
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.local import cores
@@ -44,9 +44,6 @@ from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.memory.room import is_tight
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload
-
-STORE = "plan"
-"""The name of a plan in its store."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, b
     no choice.
     """
     store, bounded = Store(request.folder, STORE), bounded or Bounded()
-    store.check_free()
+    check_free(request.folder, *WRITTEN)
     begun = time.process_time()
     space = bounded.space(request)
     bounds = bounded.bounds(request, space)

@@ -12,11 +12,10 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from astra_ns3.studies.store import ADDRESS_LETTERS, Store, outcome_of, read_outcome
+from astra_ns3.studies.store import ADDRESS_LETTERS, INDEX_FILE, Store, outcome_of, read_outcome
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.whole_file import POINT_FILE
 
-INDEX_FILE = "index.sqlite"
 _TABLE = """CREATE TABLE IF NOT EXISTS points (
     folder TEXT PRIMARY KEY, stamp INTEGER NOT NULL, address TEXT NOT NULL, status TEXT NOT NULL,
     wall_seconds REAL, outcome TEXT NOT NULL)"""

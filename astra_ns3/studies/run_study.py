@@ -26,7 +26,7 @@ from astra_ns3.studies.page import NOTHING, STUDY, Picture, page
 from astra_ns3.studies.playing import play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.store import Store
+from astra_ns3.studies.store import STORED, Store
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.usual_preset import USUAL_PRESET
 from astra_ns3.studies.workers.cluster import Security
@@ -43,6 +43,8 @@ _WITHOUT_FIGURES = "matplotlib is not installed: the study has tables but no fig
 
 STUDY_PARQUET, LAYER_TABLE, MEAN_TABLE = "study.parquet", "layers.csv", "means.csv"
 STUDY_FILE, PAGE, FIGURES = "study.yaml", "index.html", "figures"
+WRITTEN = (STUDY_TABLE, MEAN_TABLE, LAYER_TABLE, STUDY_PARQUET, PAGE, FIGURES, *STORED)
+"""All that a study or a plan writes; a study writes its file, too."""
 
 
 def study(
@@ -69,7 +71,8 @@ def study(
         security: how to prove to the scheduler who you are, as ``distributed.Client`` takes it: a ``Security``, or
             None for what Dask's own configuration says.
         retry_failed: play failed points again.
-        overwrite: also into a folder that holds a run or another study. Tables and the page are replaced.
+        overwrite: also into a folder that holds a run, another study or your own files. What has a name of a study's
+            files is replaced.
 
     Raises:
         InputError: something in the file is wrong; nothing was played or written.
@@ -111,7 +114,7 @@ def play_study(
     """Play a study as :func:`study` does, of known points; ``progress`` hears how far it is."""
     store = Store(folder, expansion.study.name)
     if not overwrite:
-        store.check_free()
+        store.check_free((STUDY_FILE, *WRITTEN), "name another one or use overwrite=True")
     if not with_matplotlib.is_installed():
         _LOG.warning(_WITHOUT_FIGURES)
     there = known_outcomes(expansion, folder)

@@ -16,7 +16,7 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -31,7 +31,9 @@ from astra_ns3.whole_file import POINT_FILE, POINTS, STUDY_MARK, in_place
 _LOG = logging.getLogger(__name__)
 ADDRESS_LETTERS = 20
 """So much of a point's address names its folder."""
-_LOCKS = "locks"
+JOURNAL, LOCKS, INDEX_FILE = "journal", "locks", "index.sqlite"
+STORED = (POINTS, JOURNAL, LOCKS, INDEX_FILE)
+"""All that a store has besides its mark."""
 # What file systems say that can't lock files.
 _WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 _LOOK_SECONDS = 0.1
@@ -43,14 +45,20 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str], name: str = "") -> None:
         self.folder = Path(folder).expanduser().absolute()
         self.name = name
-        self.journal = Journal(self.folder / "journal")
+        self.journal = Journal(self.folder / JOURNAL)
 
-    def check_free(self) -> None:
-        """Raise InputError if the folder holds a run or a study of another name."""
+    def check_free(self, written: Iterable[str], otherwise: str = "name another one") -> None:
+        """Raise InputError if the folder holds a run, a study of another name, or without a mark any of ``written``.
+
+        ``otherwise``: ends the error.
+        """
         refuse(self.folder.exists() and not self.folder.is_dir(), "is a file, expected a folder", self.folder)
         other = _study_document(self.folder / STUDY_MARK).get("name") or self.name
         found = "a run" if holds_run(self.folder) else f"the study '{other}'" if other != self.name else ""
-        refuse(found != "", f"the folder holds {found}; name another one or use overwrite=True", self.folder)
+        if not found and not os.path.lexists(self.folder / STUDY_MARK):
+            there = (name for name in written if os.path.lexists(self.folder / name))
+            found = next((f"{name}, and no mark of a study or a plan" for name in there), "")
+        refuse(found != "", f"the folder holds {found}; {otherwise}", self.folder)
 
     @property
     def points(self) -> Path:
@@ -100,7 +108,7 @@ class Store:
 
         Waits for one that does, and calls ``while_waiting`` again and again, which may raise.
         """
-        path = self.folder / _LOCKS / address[:ADDRESS_LETTERS]
+        path = self.folder / LOCKS / address[:ADDRESS_LETTERS]
         path.parent.mkdir(parents=True, exist_ok=True)
         file = _locked(path, while_waiting)
         try:

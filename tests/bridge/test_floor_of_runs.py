@@ -367,6 +367,10 @@ def test_a_run_whose_lines_slow_down_comes_near_its_floor(backend: str) -> None:
         assert floor["time_ps"] == pytest.approx(least_us * 1e6, rel=0.002)
         assert floor["where"].endswith("NPU 1")
         assert 1 <= floor["share"] < 1.05
+        of_run = result.metadata["floor"]
+        assert of_run is not None
+        assert of_run["time_ps"] == pytest.approx(start_ps + floor["time_ps"], rel=1e-9)
+        assert of_run["share"] == pytest.approx(result.finish_ps / of_run["time_ps"], abs=1e-6)
 
 
 @pytest.mark.parametrize("backend", ["flow", "ns3"])

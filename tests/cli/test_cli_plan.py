@@ -280,3 +280,24 @@ def test_what_is_no_model_has_no_plan(folder: Path) -> None:
     done = plan(folder)
     assert done.returncode == 2
     assert done.stderr.startswith("astra-ns3: error: model.yaml")
+
+
+@pytest.mark.parametrize("name", ["plan.csv", "best.yaml", "frontier.svg", "vary.csv", "index.html", "figures"])
+def test_a_plan_leaves_files_of_the_user_alone(folder: Path, name: str) -> None:
+    out = folder / "out"
+    out.mkdir()
+    (out / name).write_text("mine", encoding="utf-8")
+    (out / "plan.json").write_text("{}", encoding="utf-8")  # of no plan
+    done = plan(folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("and no mark of a study or a plan; name another one")
+    assert sorted(out.iterdir()) == sorted([out / name, out / "plan.json"])
+    assert (out / name).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_plan_goes_on_in_its_own_folder_with_a_damaged_mark(folder: Path) -> None:
+    words = ("--cpu-time", "1ns", "--packets", "0")
+    assert plan(folder, *words).returncode == 0
+    (folder / "out" / ".study.json").write_text("{", encoding="utf-8")
+    assert plan(folder, *words).returncode == 0

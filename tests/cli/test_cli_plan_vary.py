@@ -143,3 +143,23 @@ def test_bad_input_is_one_line_and_nothing_is_written(folder: Path, words: tuple
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["vary.csv", "vary.json", "plan.csv", "plan-rate-20Gbps/best.yaml"])
+def test_varied_plans_leave_files_of_the_user_alone(folder: Path, name: str) -> None:
+    mine = folder / "out" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine", encoding="utf-8")
+    before = sorted((folder / "out").rglob("*"))
+    done = plan(folder, "--vary", f"{RATE}=400Gbps,20Gbps")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(f"the folder holds {mine.name}, and no mark of a study or a plan; name another one")
+    assert sorted((folder / "out").rglob("*")) == before
+    assert mine.read_text(encoding="utf-8") == "mine"
+
+
+def test_varied_plans_go_on_in_their_own_folder(folder: Path) -> None:
+    words = ("--vary", f"{RATE}=400Gbps", "--cpu-time", "1ns")
+    for more in (["--bounds-only"], [], []):
+        assert plan(folder, *words, *more).returncode == 0

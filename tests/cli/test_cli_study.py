@@ -193,3 +193,19 @@ def test_importing_studies_loads_neither_dask_nor_pandas() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_study_leaves_files_of_the_user_alone_until_asked_to_replace_them(folder: Path) -> None:
+    (folder / "b.yaml").write_text(yaml.safe_dump(small_study()), encoding="utf-8")
+    (folder / "study.yaml").write_text("mine", encoding="utf-8")
+    before = sorted(folder.iterdir())
+    command = ("study", "b.yaml", "-o", ".", "--jobs", "1")
+    done = run_command(*command, folder=folder, timeout=TIMEOUT_SECONDS)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    words = "the folder holds study.yaml, and no mark of a study or a plan; name another one or use --overwrite"
+    assert line.endswith(words)
+    assert sorted(folder.iterdir()) == before
+    assert (folder / "study.yaml").read_text(encoding="utf-8") == "mine"
+    for more in (["--overwrite"], []):  # then the folder is the study's own
+        assert run_command(*command, *more, folder=folder, timeout=TIMEOUT_SECONDS).returncode == 0

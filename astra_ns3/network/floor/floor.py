@@ -83,15 +83,15 @@ def floor_warnings(
     )
 
 
-def floor_of(plan: AnyPlan, carried: CarriedBytes, chain: Chain, begin_ps: int = 0) -> Floor | None:
+def floor_of(plan: AnyPlan, carried: CarriedBytes, chain: Chain, begin_ps: int = 0, zero_ps: int = 0) -> Floor | None:
     """Return the highest of all cuts' least times, and the longest chain; None if there is neither.
 
-    The floor holds for every transport: bytes are payload alone. ``begin_ps``: nothing was sent before, and times count
-    from then on.
+    The floor holds for every transport: bytes are payload alone. ``begin_ps``: nothing was sent before;
+    ``zero_ps``: times count from then on.
     """
     packets = plan.of_packets
     starts_ns = np.zeros(1) if packets is None else line_rates(packets).starts_ns
-    starts_ns = np.maximum(starts_ns - begin_ps / PS_PER_NS, 0.0)
+    starts_ns = np.maximum(starts_ns, begin_ps / PS_PER_NS) - zero_ps / PS_PER_NS
     best = Floor(0, "", 0, 0.0, 0, chain)
     for cuts in cuts_of(plan, carried):
         if not len(cuts.bytes):

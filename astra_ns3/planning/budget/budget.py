@@ -97,7 +97,7 @@ def find_budget(request: BudgetRequest, heard: Heard | None = None) -> Budget:
 
     Raises InputError for what can't be played or paid.
     """
-    Store(request.folder, STORE).check_free()
+    Store(request.folder, STORE).check_free(())
     weights, topology = request.weight_of_each, request.network_config.topology
     spending = spending_of(request.prices_file, topology, build_graph(topology))
     require_optimiser()

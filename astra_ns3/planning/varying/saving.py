@@ -31,8 +31,13 @@ def save_varied(varied: Varied) -> None:
     folder = varied.request.folder
     columns = [*(key.key for key in varied.keys), *COLUMNS]
     rows = [[_text(row[name]) for name in columns] for row in rows_of(varied)]
+    model, network = (Path(each).stem for each in (varied.request.model, varied.request.network))
+    title = f"Plans of {model} on clusters like {network}"
+    head, lines = table_of(varied)
+    told = Told(title, head_of(varied), "Best times and plans", (Shown("", head, lines),))
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        save_page(folder, VARIED, told)  # first, since it marks the folder
         put(folder / VARIED_TABLE, Table(VARIED_TABLE, columns, rows).text())
     except OSError as error:
         raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
@@ -43,10 +48,6 @@ def save_varied(varied: Varied) -> None:
         drawing = with_matplotlib.drawn(varied_figure(varied), _WIDTH_INCHES, "")
         for ending in ENDINGS:
             with_matplotlib.write(drawing, folder / f"{VARIED_PICTURE}{ending}")
-    model, network = (Path(each).stem for each in (varied.request.model, varied.request.network))
-    title = f"Plans of {model} on clusters like {network}"
-    head, lines = table_of(varied)
-    save_page(folder, VARIED, Told(title, head_of(varied), "Best times and plans", (Shown("", head, lines),)))
     put(folder / PAGE, told_page(folder) or "")
 
 

@@ -11,17 +11,17 @@ from itertools import product
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.errors import InputError, refuse, wrong
-from astra_ns3.experiments.store import holds_run
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
-from astra_ns3.planning.page import forget
+from astra_ns3.planning.page import check_free, forget
 from astra_ns3.planning.plan import Bounded, Plan, capacity_bytes, make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Search
 from astra_ns3.studies.columns import short_key
 from astra_ns3.studies.keys import as_text, is_key, option_named, why_no_key
 from astra_ns3.studies.progress import StudyProgressSink
+from astra_ns3.studies.run_study import WRITTEN
 from astra_ns3.units import counted
 from astra_ns3.workload.memory.room import is_tight
 
@@ -155,14 +155,16 @@ def vary(
     ``progress``: makes the sink of a plan. Raises InputError for values that no file may have, before anything is
     written, and if no plan fits anywhere.
     """
-    refuse(holds_run(request.folder), "the folder holds a run; name another one", request.folder)
-    refuse(request.folder.is_file(), "is a file, expected a folder", request.folder)
+    check_free(request.folder)
     _check(keys, play=play)
     points = list(_points(request, keys))
     refuse(len(points) > _MOST_POINTS, f"{_OPTION} makes {len(points):,} points, expected at most {_MOST_POINTS}")
     for point in points:
         _ = point.request.base  # all files are read with all values
-    for each in (request, *(point.request for point in points if play)):
+    played = [point.request for point in points if play]
+    for each in played:
+        check_free(each.folder, *WRITTEN)
+    for each in (request, *played):
         forget(each.folder, each.files)
     bounded = Bounded()
     done = [_planned(point, bounded, progress, play=play) for point in points]

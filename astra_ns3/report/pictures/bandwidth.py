@@ -22,7 +22,7 @@ _WORDS = {"ALLREDUCE": "all-reduce", "ALLTOALL": "all-to-all", "ALLGATHER": "all
 _MOST_GROUPS = 6
 """More groups than this can't be told apart: the collectives of all others are shown together."""
 _OTHERS = "other groups"
-_Y = Axis("bus bandwidth with waits", "GB/s", low=0, grid=True)
+_Y = Axis("bus bandwidth", "GB/s", low=0, grid=True)
 
 Found = dict[tuple[str, str, str], dict[int, list[float]]]
 """Kind, algorithm and group -> bytes -> bandwidths in 10**9 bytes a second."""
@@ -54,7 +54,8 @@ def _in_file(records: Records, choice: Choice) -> Figure:
                 medians = [median(values) for values in by_size.values()]
                 series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
     x_axis = Axis("size that each NPU brings", log=True, sizes=True)
-    note = "times: means over groups, waits included (older runs: of all)"
+    older = any("group_duration_us" not in row for each in every for row in each.rows(COLLECTIVES))
+    note = f"times: means over groups, waits included{' (older runs: of all)' if older else ''}"
     panel = Panel(x_axis, _Y, series, empty="no collective has ended", note=note, height=2.2)
     return Figure([panel], around=0.4)
 

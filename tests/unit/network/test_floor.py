@@ -319,9 +319,11 @@ def test_a_link_that_is_down_stops_lines_of_its_switch_or_npu_too() -> None:
 
 def test_a_job_that_begins_after_a_change_has_the_lines_from_then_on() -> None:
     plan, messages = packets(star(), [rate(50_000_000, 0, 50)]), carried((0, 1, 1_000_000))
-    assert (late := floor_of(plan, messages, NO_CHAIN, 60_000_000)) is not None
+    assert (late := floor_of(plan, messages, NO_CHAIN, 60_000_000, 60_000_000)) is not None
     assert (late.time_ps, late.twice_ps, late.bytes_per_ns) == (160_000_000, 80_000_000, 6.25)
-    assert (amid := floor_of(plan, messages, NO_CHAIN, 40_000_000)) is not None
+    assert (of_run := floor_of(plan, messages, NO_CHAIN, 60_000_000)) is not None
+    assert (of_run.time_ps, of_run.twice_ps, of_run.bytes_per_ns) == (220_000_000, 140_000_000, 6.25)
+    assert (amid := floor_of(plan, messages, NO_CHAIN, 40_000_000, 40_000_000)) is not None
     assert amid.time_ps == approx_ps((10_000 + FRAME / 12.5 + (875_000 - FRAME) / 6.25) * 1000)
 
 

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
+from matplotlib.text import Text
 from support.documents.pictures import bars, check_page, lines, picture, words_of
 from support.recorded_tables import (
     PARTS,
@@ -333,7 +334,21 @@ def test_bandwidths_of_groups_have_lines_of_their_own(copy: Path) -> None:
     assert names[:2] == ["all-reduce, tensor", "all-reduce, data"]
     assert names[-1] == "all-reduce, other groups"
     assert len(names) == 7
-    assert figure.axes[0].get_ylabel() == "bus bandwidth with waits (GB/s)"
+
+
+def test_the_note_on_bandwidths_tells_of_older_runs_where_one_is_drawn_and_stands_on_no_name(copy: Path) -> None:
+    table = pd.read_csv(copy / "collectives.csv")
+    rows = [table.iloc[:1].assign(group=f"expert {number}", bytes=64 << number) for number in range(6)]
+    rows += [row.assign(kind=kind) for kind in ("ALLGATHER", "ALLTOALL") for row in rows[:3]]
+    note = "times: means over groups of NPUs, waits included"
+    newer = {"group_duration_us": 1.0, "bus_bandwidth_gbytes_per_s": 9.0}
+    for columns, words in ((newer, note), ({}, f"{note} (older runs: of all groups)")):
+        several = pd.concat(rows).drop(columns="group_duration_us", errors="ignore").assign(**columns)
+        several.to_csv(copy / "collectives.csv", index=False)
+        figure = picture(copy, "bandwidth")
+        check_page(figure)
+        (title,) = (text for text in figure.findobj(Text) if text.get_text() == words)
+        assert not title.get_window_extent().overlaps(figure.axes[0].yaxis.label.get_window_extent())
 
 
 def test_the_shares_of_an_account_add_up_to_all_of_the_time(folder: Path) -> None:

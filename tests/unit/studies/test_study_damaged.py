@@ -20,13 +20,13 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.servers.messages import ServerKind
 from astra_ns3.experiments.servers.pool import ServerPool
 from astra_ns3.experiments.servers.warm_server import WarmServer
-from astra_ns3.studies.index import INDEX_FILE, Index
+from astra_ns3.studies.index import Index
 from astra_ns3.studies.journal import BEGUN
 from astra_ns3.studies.measures import measures_digest
 from astra_ns3.studies.play_point import play_point
 from astra_ns3.studies.playing import play_tasks
 from astra_ns3.studies.run_study import load_study
-from astra_ns3.studies.store import Store
+from astra_ns3.studies.store import INDEX_FILE, Store
 
 LAYERS = """layer name,fwd compute,wg compute,ig compute,fwd total comm,wg total comm,ig total comm
 first,1,2,3,0,4,0

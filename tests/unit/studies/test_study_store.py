@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -13,13 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.studies import expanded, study_of
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.store import RunFolder
-from astra_ns3.studies.index import INDEX_FILE, Index
-from astra_ns3.studies.store import Store
+from astra_ns3.studies.index import Index
+from astra_ns3.studies.run_study import STUDY_FILE, WRITTEN, play_study
+from astra_ns3.studies.store import INDEX_FILE, Store
 from astra_ns3.studies.task import PointOutcome
-from astra_ns3.whole_file import POINT_FILE
+from astra_ns3.whole_file import POINT_FILE, STUDY_MARK
 
 ADDRESS = "0123456789abcdef" * 4
 OTHER = "fedcba9876543210" * 4
@@ -195,12 +198,34 @@ def test_the_journal_tells_what_each_process_tried(tmp_path: Path) -> None:
 
 def test_a_folder_of_a_run_or_of_another_study_is_refused_and_a_run_refuses_one_of_a_study(tmp_path: Path) -> None:
     with Store(tmp_path / "study", "first").study():
-        Store(tmp_path / "study", "first").check_free()
-    with pytest.raises(InputError, match="the folder holds the study 'first'; name another one or use overwrite=True"):
-        Store(tmp_path / "study", "degrees").check_free()
+        Store(tmp_path / "study", "first").check_free(["points"])
+    with pytest.raises(InputError, match=r"the folder holds the study 'first'; name another one$"):
+        Store(tmp_path / "study", "degrees").check_free([])
     for overwrite in (False, True):  # overwriting replaces runs alone, and the study would stay beside the run
         with pytest.raises(InputError, match=r"the folder holds a study or a plan; name another one$"):
             RunFolder(tmp_path / "study", overwrite=overwrite)
     (tmp_path / "run.json").touch()
-    with pytest.raises(InputError, match="the folder holds a run; name another one or use overwrite=True"):
-        Store(tmp_path, "first").check_free()
+    with pytest.raises(InputError, match=r"the folder holds a run; or else$"):
+        Store(tmp_path, "first").check_free([], "or else")
+
+
+@pytest.mark.parametrize("name", [STUDY_FILE, *WRITTEN])
+def test_a_study_refuses_a_folder_that_is_not_its_own_and_has_something_that_it_would_write(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).symlink_to(tmp_path / "nowhere")  # a link is somebody's, wherever it leads
+    (tmp_path / "mine.txt").touch()
+    words = f"the folder holds {name}, and no mark of a study or a plan; name another one or use overwrite=True"
+    with pytest.raises(InputError, match=re.escape(words)):
+        play_study(expanded(study_of()), tmp_path)
+    assert {each.name for each in tmp_path.iterdir()} == {name, "mine.txt"}
+    assert not (tmp_path / name).exists()
+    for mark in ("", "{", "[]", "{}", '{"name": ""}'):
+        (tmp_path / STUDY_MARK).write_text(mark, encoding="utf-8")
+        Store(tmp_path, "first").check_free([name])
+
+
+def test_files_that_a_study_does_not_write_may_lie_in_its_folder(tmp_path: Path) -> None:
+    for name in ("b.yaml", "notes.csv", "README.md"):
+        (tmp_path / name).touch()
+    Store(tmp_path, "first").check_free((STUDY_FILE, *WRITTEN))
