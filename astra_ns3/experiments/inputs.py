@@ -135,7 +135,8 @@ class Sharing:
 
     ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``sources``: the scenario's file
     and its table, with whose names messages about them begin. ``seed``: by which the tenant's placement draws.
-    ``priorities``: those that any tenant's messages have. ``number``: the tenant's, from 0.
+    ``priorities``: those that any tenant's messages have. ``number``: the tenant's, from 0. ``nccl_told``: another
+    tenant plays by NCCL's rules, which told of the network's NICs.
     """
 
     tenant: Tenant
@@ -146,6 +147,7 @@ class Sharing:
     seed: int = 1
     priorities: frozenset[int] = frozenset()
     number: int = 0
+    nccl_told: bool = False
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -317,8 +319,7 @@ def _place_of_run(
         if sharing is not None:
             _check_shares(sharing.tenant, files.network.network, files.workload, system, sharing.beside)
         check_grid(network)
-    beside = None if sharing is None else sharing.beside
-    if beside is None or not beside.system.plays_nccl:  # which would have told
+    if sharing is None or not sharing.nccl_told:
         unobserved += unbound_nics(system, network, options.backend_name)
     return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in unobserved]
 

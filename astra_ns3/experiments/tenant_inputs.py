@@ -55,7 +55,8 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         seed = 1 if tenant is None else drawn_by(tenant, request.seed)
         shared = None
         if tenant is not None:
-            shared = Sharing(tenant, npus_on, first, course, sources, seed, priorities, len(found))
+            told = any(each.system.plays_nccl for each in found)
+            shared = Sharing(tenant, npus_on, first, course, sources, seed, priorities, len(found), told)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         if tenant is not None and tenant.traffic is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,13 +32,17 @@ _DATED = {".svg": "Date", ".pdf": "CreationDate"}
 
 @contextmanager
 def settings(more: Mapping[Any, Any]) -> Iterator[None]:
-    """Set matplotlib's defaults and ``more`` meanwhile, whatever the user's are.
+    """Set matplotlib's defaults and ``more`` meanwhile, whatever the user's are; theirs hold before and afterwards.
 
-    matplotlib reads no file ``matplotlibrc`` of the working folder.
+    A file ``matplotlibrc`` of the working folder that can't be read is left out.
     Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing.
     """
     with needing("matplotlib", "pictures need"):
+        was_there = "matplotlib" in sys.modules
         mpl = in_root_folder(lambda: import_module("matplotlib"))
+    if not was_there:
+        with suppress(OSError, ValueError):
+            mpl.rcParams.update(mpl.rc_params())
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update({**_AS_WRITTEN, **more})

@@ -124,9 +124,10 @@ def _begins_ps(jobs: Sequence[TenantDocument]) -> dict[str, int]:
     named, found = {job["name"]: job for job in jobs}, dict[str, int]()
     for job in jobs:
         waits = [job]
-        while "after" in waits[-1]:
+        while "after" in waits[-1] and waits[-1]["after"] not in found:
             waits.append(named[waits[-1]["after"]])
-        found[job["name"]] = sum(each["start_ps"] or 0 for each in waits)
+        for each in reversed(waits):
+            found[each["name"]] = (found[each["after"]] if "after" in each else 0) + (each["start_ps"] or 0)
     return found
 
 

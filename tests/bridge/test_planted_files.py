@@ -109,3 +109,9 @@ def test_pictures_look_the_same_beside_another_ones_settings_of_matplotlib(tmp_p
         loads(f"import sys; sys.path.append({str(TESTS)!r})\n{DRAW}", folder)
         pictures.append([(folder / file).read_bytes() for file in ("a.svg", "b.svg")])
     assert pictures == [pictures[0]] * 3
+
+
+def test_plots_of_the_users_own_after_a_picture_have_their_settings_of_matplotlib(tmp_path: Path) -> None:
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 40\nbackend: svg\n", encoding="utf-8")
+    then = "import matplotlib as mpl; print(mpl.rcParams['lines.linewidth'], mpl.rcParams['backend'])"
+    assert loads(f"import sys; sys.path.append({str(TESTS)!r})\n{DRAW}\n{then}", tmp_path) == "40.0 svg\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,20 @@ def test_the_picture_shows_failures_and_jobs_after_another_from_their_earliest_s
         assert ("until they begin again" in when.note) == (asked is jobs)
     begins_us = [np.asarray(series.starts)[0] for series in when.series if isinstance(series, Spans)]
     assert begins_us == [0, 5, 5, 0]
+
+
+def test_long_chains_of_jobs_are_drawn_at_once_wherever_each_stands() -> None:
+    names = [f"j{number}" for number in range(8000)]
+    jobs: list[Any] = [{"name": name, "npus": [0], "start_ps": 10**6} for name in names]
+    for before, job in pairwise(jobs):
+        job["after"] = before["name"]
+    begun_s = time.process_time()
+    for given in (jobs, jobs[::-1]):
+        document: Any = {"jobs": given, "rows": [{"name": "row", "npus": [0]}], "events": []}
+        when = scenario_figure(document).panels[1]
+        starts = [np.asarray(series.starts)[0] for series in when.series if isinstance(series, Spans)]
+        assert starts == pytest.approx([(int(job["name"][1:]) + 1) / 1000 for job in given])
+    assert time.process_time() - begun_s < 5
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 def is_workload(path: str) -> bool:
     """Return whether there is a file or folder, or the files of a trace's ranks, PREFIX.<rank>.et, for a prefix."""
-    start = Path(path)
-    with suppress(OSError):
-        names = [entry.name for entry in start.parent.iterdir()]
-        return start.exists() or any(name != start.name == _OF_A_RANK.sub("", name) for name in names)
+    if any(map(os.path.exists, (path, f"{path}.0.et", f"{path}.0.json"))):
+        return True
+    with suppress(OSError):  # without rank 0 there may be others: then the reading says that it is missing
+        start = Path(path)
+        return any(start.name in (entry.name, _OF_A_RANK.sub("", entry.name)) for entry in start.parent.iterdir())
     return False
 
 

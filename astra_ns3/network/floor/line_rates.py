@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +46,29 @@ def line_rates(plan: NetworkPlan) -> LineRates:
     ]
     rates = np.array(highest).T / 8e9
     largest_bytes = largest_wire_bytes(plan.transports.values())
-    frame_ns = np.divide(largest_bytes, rates, out=np.zeros(rates.shape), where=rates > 0)
-    ends = np.append(starts[1:], np.inf) + frame_ns
-    edges = np.unique(np.concatenate([starts, ends[:, :-1][rates[:, :-1] > rates[:, 1:]]]))
-    found = np.zeros((len(rates), len(edges)))
-    for start, end, rate in zip(starts, ends.T, rates.T, strict=True):
-        columns = slice(*np.searchsorted(edges, (start, end.max(initial=start))))
-        held = np.where(edges[columns] < end[:, None], rate[:, None], 0.0)
-        np.maximum(found[:, columns], held, out=found[:, columns])
+    changing = np.flatnonzero((rates != rates[:, :1]).any(axis=1))
+    held = [_held(starts, rates[link], largest_bytes) for link in changing]
+    edges = np.unique(np.concatenate([starts, *(times for times, _ in held)]))
+    found = np.repeat(rates[:, :1], len(edges), axis=1)
+    for link, (times, highest_of_link) in zip(changing, held, strict=True):
+        found[link] = highest_of_link[np.searchsorted(times, edges, "right") - 1]
     return LineRates(edges, found)
+
+
+def _held(starts_ns: Rates, rates: Rates, largest_bytes: int) -> tuple[Rates, Rates]:
+    """Return from when on which rate holds on a link: the highest of those whose last frame hasn't ended."""
+    first = np.flatnonzero(np.diff(rates, prepend=-1.0))
+    begins, own = starts_ns[first], rates[first]
+    ends = np.append(begins[1:], np.inf) + np.divide(largest_bytes, own, out=np.zeros(len(own)), where=own > 0)
+    times = np.unique(np.concatenate([begins, ends[:-1]]))
+    coming = list(zip(begins.tolist(), ends.tolist(), own.tolist(), strict=True))[::-1]
+    holding, highest = list[tuple[float, float]](), np.zeros(len(times))
+    for number, time in enumerate(times.tolist()):
+        while coming and coming[-1][0] <= time:
+            _, end, rate = coming.pop()
+            heappush(holding, (-rate, end))
+        while holding[0][1] <= time:
+            heappop(holding)
+        highest[number] = -holding[0][0]
+    changed = np.flatnonzero(np.diff(highest, prepend=-1.0))
+    return times[changed], highest[changed]

@@ -57,19 +57,24 @@ def key_text(key: str) -> str:
 
 def value_text(key: str, value: Json | Absent) -> str:
     """Return what a setting is, as a file would have it, shortened; a key that its file leaves out has its default."""
+    if value is ABSENT:
+        return "-"
+    if isinstance(value, list):
+        words = ", ".join(ranges(value) if key == "job.npus" else (_single_text(key, each) for each in value)) or "none"
+    else:
+        words = "default" if value is None else _single_text(key, value)
+    return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
+
+
+def _single_text(key: str, value: Json) -> str:
+    """Return a setting's value, or one of its values: a whole number of times or bytes with its unit."""
     form = EXACT_BY_KEY.get(key.rpartition(".")[2])
     if isinstance(value, int) and not isinstance(value, bool):
         if form is not None:
             return form(value)
         if key.startswith(WITH_UNITS):
             return with_unit(key, value, _DIGITS) or str(value)
-    if value is ABSENT:
-        return "-"
-    if isinstance(value, list):
-        words = ", ".join(ranges(value) if key == "job.npus" else (value_text(key, each) for each in value)) or "none"
-    else:
-        words = "default" if value is None else given_text(value)
-    return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
+    return given_text(value)
 
 
 def part_text(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -11,7 +11,7 @@ import yaml
 
 from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.config.core.model import shown
-from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.reading import is_workload, read_text
 from astra_ns3.config.core.yaml_document import check_json, parse_yaml
 from astra_ns3.errors import InputError
 
@@ -52,6 +52,21 @@ def test_an_unreadable_path_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match=r"file/below: .*[Nn]ot a directory"):
         read_text(tmp_path / "file" / "below")
+
+
+def test_a_workload_is_there_or_its_first_rank_is_without_a_look_at_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("w.txt", "binary.0.et", "text.0.json", "late.1.et"):
+        (tmp_path / name).touch()
+    assert is_workload(str(tmp_path / "late"))
+    assert not is_workload(str(tmp_path / "lat"))
+
+    def unreadable(_: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "iterdir", unreadable)
+    assert all(is_workload(str(tmp_path / name)) for name in ("", "w.txt", "binary", "text"))
 
 
 def test_yaml_keeps_values_and_the_line_of_each_key() -> None:

@@ -111,5 +111,5 @@ def test_of_nics_that_routes_choose_several_jobs_tell_once(tmp_path: Path) -> No
     ]
     for played in (tenants, tenants[1:]):
         request = ScenarioRequest(tenants=played, network=tmp_path / "network.yaml", backend="flow")
-        told = {words for inputs in load_tenants(request) for words in inputs.warnings if "routes choose" in words}
+        told = [words for inputs in load_tenants(request) for words in inputs.warnings if "routes choose" in words]
         assert len(told) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -26,6 +27,7 @@ from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.network.floor.carried import CarriedBytes, Launches
 from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
+from astra_ns3.network.floor.line_rates import line_rates
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.network.records import Chain
 from astra_ns3.system.messages import message_schedule
@@ -382,11 +384,51 @@ def test_floors_of_lines_that_change_are_integrals_of_their_rates(seed: int) -> 
     assert least_ns[0] - step_ns <= floor_ns <= least_ns[1] + step_ns
 
 
-def test_a_change_within_a_frame_of_another_leaves_the_higher_of_their_rates() -> None:
-    """400 Gb/s for 1 ns in the midst of 1 Gb/s: no frame that begins then is cut short, nor does a second begin."""
-    plan = packets(star(), [rate(0, 0, 1), rate(5000, 0, 400), rate(6000, 0, 1)])
-    least_ns = 6 + FRAME / 50 + (10**6 - 5 * 0.125 - 50 - FRAME) / 0.125
+@pytest.mark.parametrize("first_gbps", [1, 2])
+def test_a_change_within_a_frame_of_another_leaves_the_higher_of_their_rates(first_gbps: int) -> None:
+    """400 Gb/s for 1 ns before 1 Gb/s: no frame that begins then is cut short, nor does a second begin.
+
+    A frame that begins before, at 2 Gb/s, ends at this rate.
+    """
+    plan = packets(star(), [rate(0, 0, first_gbps), rate(5000, 0, 400), rate(6000, 0, 1)])
+    first = first_gbps / 8
+    high_ns, low_ns = 1 + FRAME / 50, 5 + FRAME / first
+    between_ns = (low_ns - 5 - high_ns) * (first_gbps > 1)
+    least_ns = 5 + high_ns + between_ns + (10**6 - (5 + between_ns) * first - 50 * high_ns) / 0.125
     assert found(plan, (0, 1, 10**6))[0] == approx_ps(least_ns * 1000)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_link_carries_the_highest_rate_of_which_a_frame_is_on_its_way(seed: int) -> None:
+    """At each time the highest of the rate then and of earlier ones that ended less than a frame ago."""
+    draw = random.Random(seed)
+    changes = [rate(1000 * time_ns, draw.randrange(3), draw.choice((1, 2, 50, 400))) for time_ns in range(1, 500, 40)]
+    plan = packets(star(), changes).of_packets
+    assert plan is not None
+    found = line_rates(plan)
+    for link in range(4):
+        of_link = [change for change in changes if change.target == LinkTarget(link)]
+        own = [(change.time_ps / 1000, (change.state.rate_bps or 0) / 8e9) for change in of_link]
+        rates = [(0.0, 12.5), *own]
+        ends = [*(end for end, _ in own), math.inf]
+        for at_ns in draw.sample(range(20_000), 500):
+            holding = [
+                each for (start, each), end in zip(rates, ends, strict=True) if start <= at_ns < end + FRAME / each
+            ]
+            column = np.searchsorted(found.starts_ns, at_ns, "right") - 1
+            assert found.bytes_per_ns[link, column] == max(holding)
+
+
+def test_a_link_whose_frame_outlasts_many_changes_costs_no_time_for_each_of_others() -> None:
+    """A frame at 1 kb/s lasts 12 s; meanwhile 100 of 256 links change 2,000 times."""
+    plan, took_s = packets(star(256)).of_packets, list[float]()
+    assert plan is not None
+    changes = [rate(10**6 * number, number % 100, 50 + number // 100 % 2 * 50) for number in range(1, 2000)]
+    for slow_gbps in (1, 1e-6):
+        begun_s = time.process_time()
+        line_rates(replace(plan, changes=(*changes, rate(10**6, 200, slow_gbps))))
+        took_s.append(time.process_time() - begun_s)
+    assert took_s[1] < 3 * took_s[0]
 
 
 def test_of_more_changes_than_are_told_apart_the_highest_rates_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -482,7 +482,8 @@ def test_jobs_that_were_stopped_alike_are_said_to_be_if_they_differ(tmp_path: Pa
     one, two = (of_scenario(tmp_path, job={"end": end, "passes": passes}).tenants["a"] for passes in (100, 200))
     why = "did not come to its end: the job was ended by its end"
     assert [*astra_ns3.compare(one, two).notes] == [f"{name} {why}" for name in noted]
-    assert astra_ns3.compare(one, one).equal
+    alike = astra_ns3.compare(one, one)
+    assert (alike.equal, alike.notes) == (True, ())
 
 
 def test_text_has_units_percent_and_counts_what_it_leaves_out() -> None:
@@ -596,6 +597,12 @@ def test_collectives_that_are_played_otherwise_are_named_with_both_algorithms() 
 def test_switches_are_on_and_off_alone_in_lists_and_in_groups() -> None:
     values: list[Json] = [True, [True, False], {"a": [False], "b": 2}]
     assert [value_text("key", value) for value in values] == ["on", "on, off", "a: off, b: 2"]
+
+
+def test_a_list_is_shortened_as_a_whole() -> None:
+    """Its last 37 letters behind three dots, whatever of its elements they are of."""
+    assert value_text("key", [None, 1]) == "None, 1"
+    assert value_text("key", ["a" * 50, "b" * 20]) == f"...{'a' * 15}, {'b' * 20}"
 
 
 def test_keys_of_reducers_are_shown_where_a_switch_reduces_alone() -> None:

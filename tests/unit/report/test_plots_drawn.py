@@ -340,7 +340,7 @@ def test_the_note_on_bandwidths_tells_of_older_runs_where_one_is_drawn_and_stand
     table = pd.read_csv(copy / "collectives.csv")
     rows = [table.iloc[:1].assign(group=f"expert {number}", bytes=64 << number) for number in range(6)]
     rows += [row.assign(kind=kind) for kind in ("ALLGATHER", "ALLTOALL") for row in rows[:3]]
-    note = "times: means over groups of NPUs, waits included"
+    note = "times: means over groups, waits included"
     newer = {"group_duration_us": 1.0, "bus_bandwidth_gbytes_per_s": 9.0}
     for columns, words in ((newer, note), ({}, f"{note} (older runs: of all groups)")):
         several = pd.concat(rows).drop(columns="group_duration_us", errors="ignore").assign(**columns)
