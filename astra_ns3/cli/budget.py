@@ -86,7 +86,7 @@ def budget_command(
     from astra_ns3.planning.budget.budget import find_budget
     from astra_ns3.planning.budget.request import BudgetRequest
     from astra_ns3.planning.budget.result import document
-    from astra_ns3.planning.budget.saving import save_budget
+    from astra_ns3.planning.budget.saving import check_folder, save_budget
     from astra_ns3.planning.budget.text import budget_text
 
     show_logs("error")
@@ -94,6 +94,7 @@ def budget_command(
     request = BudgetRequest(
         prices, network, workloads, _weights(weights), system, output, budget, settings_of(changes), limit
     )
+    check_folder(request.folder)
     found = find_budget(request, None if quiet or not sys.stderr.isatty() else _tell)
     run_is_over()
     if not quiet and sys.stderr.isatty():

@@ -142,3 +142,13 @@ def test_an_analytical_network_is_refused(folder: Path) -> None:
     assert done.returncode == 2
     assert "is an analytical network, on which no flow plays" in done.stderr
     assert not (folder / "out").exists()
+
+
+def test_files_of_others_in_the_folder_are_refused_and_kept(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "network.yaml").write_text("mine\n", encoding="utf-8")
+    done = budget(folder, "-w", "layer.txt")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("out: isn't the folder of a budget, and has network.yaml already; name another folder")
+    assert [path.name for path in (folder / "out").iterdir()] == ["network.yaml"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import ResultsNotSaved
+from astra_ns3.errors import ResultsNotSaved, wrong
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.budget.budget import Budget, Split, with_rates
 from astra_ns3.planning.budget.picture import rates_figure
@@ -22,6 +22,14 @@ TABLE, PLAYED, BEST, BEST_PER_COST, PICTURE = (
 )
 _ENDINGS = (".png", ".svg")
 _WIDTH_INCHES = 5.0
+_NAMES = (TABLE, PLAYED, BEST, BEST_PER_COST, *(f"{PICTURE}{ending}" for ending in _ENDINGS))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise InputError if the folder has a file that would be written, and isn't of a budget, which has both tables."""
+    there = [name for name in _NAMES if os.path.lexists(folder / name)]
+    if there and not (TABLE in there and PLAYED in there):
+        raise wrong(f"isn't the folder of a budget, and has {there[0]} already; name another folder", folder)
 
 
 def save_budget(budget: Budget) -> None:
@@ -48,8 +56,7 @@ def save_budget(budget: Budget) -> None:
 
 def files_of(budget: Budget) -> list[str]:
     """Return the names of the files that are there."""
-    names = (TABLE, PLAYED, BEST, BEST_PER_COST, *(f"{PICTURE}{ending}" for ending in _ENDINGS))
-    return [name for name in names if (budget.request.folder / name).is_file()]
+    return [name for name in _NAMES if (budget.request.folder / name).is_file()]
 
 
 def _texts(split: Split) -> list[str]:
