@@ -151,6 +151,38 @@ def test_a_flow_without_a_way_has_lost_the_time_until_there_is_one(tmp_path: Pat
     assert waits_of(accounts, hops, 0, 4) == pytest.approx({TRUNK: MB_PS}, rel=1e-3)
 
 
+@pytest.mark.parametrize(("begin", "end"), [(0, 500 * US), (40 * US, 400 * US)])
+def test_a_flow_waits_at_the_line_that_was_slow(begin: int, end: int, tmp_path: Path) -> None:
+    """A trunk at a tenth of its rate carries a tenth of the bytes: the message waits there for the rest of the time."""
+    network = roce_network(SIDES, congestion_control="dcqcn")
+    rates = {begin: 10**10, end: 10**11}
+    changes = [Change(time_ps, LinkTarget(8), State(rate_bps=rate)) for time_ps, rate in rates.items()]
+    accounts, hops = of_flows(network, [Flow(0, 4, MB)], tmp_path, backend="flow", changes=changes)
+    assert waits_of(accounts, hops, 0, 4) == pytest.approx({TRUNK: (end - begin) * 9 // 10}, rel=1e-6)
+
+
+def test_sprayed_flows_wait_as_long_as_others_where_each_port_leads_to_one_switch(tmp_path: Path) -> None:
+    """A queue pair has one of its host's ports, so spraying in a server of four planes changes nothing."""
+    waits = {}
+    for routing in ("ecmp", "spray"):
+        planes = {"link": LINK, "planes": 4, "switch": {"buffer": "1GB"}}
+        scale_out = {"kind": "single-switch", "link": LINK, "switch": {"buffer": "1GB"}}
+        sizes = {"kind": "hierarchical", "nodes": 1, "npus_per_node": 4}
+        topology = {**sizes, "scale_up": planes, "scale_out": scale_out, "routing": {"kind": routing}}
+        network = roce_network(topology, congestion_control="dcqcn", queue_pairs="per-message")
+        accounts, hops = of_flows(network, everyone(4, MB), tmp_path / routing, backend="flow")
+        assert accounts.serialisation_ps.tolist() == pytest.approx([MB_PS] * 12, rel=0.02)
+        where = hops.join(accounts[["source", "destination"]], on="message")
+        waits[routing] = where.set_index(["source", "destination", "port"]).waited_ps.to_dict()
+    assert waits["spray"] == waits["ecmp"]
+
+
+def test_a_short_message_that_arrives_right_behind_a_long_one_has_not_waited_at_its_nic(tmp_path: Path) -> None:
+    network = roce_network(SIDES, congestion_control="dcqcn")
+    _, hops = of_flows(network, [Flow(0, 4, MB), Flow(0, 4, 1)], tmp_path, backend="flow")
+    assert hops.empty
+
+
 def test_sprayed_flows_wait_at_all_equal_lines_alike(tmp_path: Path) -> None:
     """Four hosts of a leaf send over two uplinks."""
     sizes = {"leaves": 2, "spines": 2, "hosts_per_leaf": 4, "switch": {"buffer": "1GB"}}

@@ -539,8 +539,10 @@ FlowMessageTransport::Deliver(Queue& queue,
     const Way& way = m_ways[queue.way];
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const auto bytes = static_cast<double>(FlowPackets(kind, message.bytes).WireBytes(kind));
-    int64_t latencyPs = AlonePs(kind, way.path, message.bytes) + way.answerPs -
-                        std::llround(bytes / BytesPerPs(queue.narrowestBps));
+    const int64_t wirePs = std::llround(bytes / BytesPerPs(queue.narrowestBps));
+    // The path may have all ports of a host together, but the queue pair has one of them.
+    const int64_t ownPs = std::max(AlonePs(kind, way.path, message.bytes) + way.answerPs, wirePs);
+    int64_t latencyPs = ownPs - wirePs;
     if (m_queued)
     {
         // A flow through queues has crossed all lines but the last one.
@@ -557,7 +559,7 @@ FlowMessageTransport::Deliver(Queue& queue,
         });
         return;
     }
-    const MessageAccount account = AccountOf(queue, message, beganPs, waits);
+    const MessageAccount account = AccountOf(queue, message, beganPs, ownPs, waits);
     Simulator::Schedule(delay, [this, message, account] {
         m_context.listener->BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
         m_accountant->MessageAccounted(message, account);
@@ -610,23 +612,25 @@ FlowMessageTransport::Divide(const Queue& queue, std::vector<FlowWait> waits, in
     {
         waits.insert(waits.begin(), {queue.forth->front().link, 0.0});
     }
-    // What one link has slowed waits less behind it.
+    // Rates may have changed: only now it is known what is a wait. What one link has slowed waits
+    // less behind it.
+    const double alone = BytesPerPs(queue.narrowestBps);
     double behindPs = 0.0;
     double sumPs = 0.0;
     for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait)
     {
-        wait->ps += behindPs;
+        wait->ps += behindPs - wait->bytes / alone;
         behindPs = std::min(wait->ps, 0.0);
         wait->ps -= behindPs;
         sumPs += wait->ps;
     }
+    const double share = std::min(static_cast<double>(timePs) / std::max(sumPs, 1.0), 1.0);
     double passedPs = 0.0;
     double givenPs = 0.0;
     for (FlowWait& wait : waits)
     {
         passedPs += wait.ps;
-        const double share = sumPs > 0.0 ? passedPs / sumPs : 1.0;
-        wait.ps = std::round(share * static_cast<double>(timePs)) - givenPs;
+        wait.ps = std::round(share * passedPs) - givenPs;
         givenPs += wait.ps;
     }
     return waits;
@@ -636,26 +640,32 @@ MessageAccount
 FlowMessageTransport::AccountOf(const Queue& queue,
                                 const CollectiveMessage& message,
                                 int64_t beganPs,
+                                int64_t ownPs,
                                 const std::vector<FlowWait>& waits) const
 {
-    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
     const int64_t turnPs = beganPs - message.startPs;
     const int64_t timePs = queue.arrivalPs - message.startPs - turnPs - way.answerPs;
-    const int64_t alonePs = std::min(AlonePs(kind, way.path, message.bytes), timePs);
-    const int64_t waitPs = timePs - alonePs;
-    const int64_t delayPs = std::min(way.path.delayPs, alonePs);
+    const std::vector<FlowWait> divided =
+        Divide(queue, waits, std::max<int64_t>(timePs + way.answerPs - ownPs, 0));
+    int64_t waitPs = 0;
+    for (const FlowWait& wait : divided)
+    {
+        waitPs += static_cast<int64_t>(wait.ps);
+    }
+    const int64_t delayPs = std::min(way.path.delayPs, timePs - waitPs);
+    const int64_t serialisationPs = timePs - waitPs - delayPs;
     MessageAccount account;
     const int64_t opensPs = std::clamp<int64_t>(queue.openPs - message.startPs, 0, turnPs);
     account.Add(AccountPart::TRANSPORT, opensPs);
     account.Add(AccountPart::TURN, turnPs - opensPs);
     account.Add(AccountPart::PROPAGATION, delayPs);
-    account.Add(AccountPart::SERIALISATION, alonePs - delayPs);
+    account.Add(AccountPart::SERIALISATION, serialisationPs);
     account.Add(AccountPart::ACKNOWLEDGEMENT, way.answerPs);
     const uint32_t nic = m_portOf[queue.forth->front().link]->GetPlace().node;
     std::vector<AccountHop> hops;
     int64_t arrivalPs = beganPs + waitPs;
-    for (const FlowWait& wait : Divide(queue, waits, waitPs))
+    for (const FlowWait& wait : divided)
     {
         const auto ps = static_cast<int64_t>(wait.ps);
         const FabricPort* port = wait.link < m_portOf.size() ? m_portOf[wait.link] : nullptr;
@@ -671,7 +681,7 @@ FlowMessageTransport::AccountOf(const Queue& queue,
             arrivalPs -= ps;
         }
     }
-    hops.front().serialisationPs = alonePs - delayPs;
+    hops.front().serialisationPs = serialisationPs;
     hops.front().propagationPs = delayPs;
     for (AccountHop& hop : hops)
     {

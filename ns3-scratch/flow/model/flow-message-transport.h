@@ -209,14 +209,16 @@ class FlowMessageTransport : public MessageTransport,
                  const std::vector<FlowWait>& waits);
     /// Count what a message has sent at all ports.
     void Count(const Queue& queue, uint64_t bytes);
-    /// \return waits in the order of a message's way, which add up to a time in whole picoseconds
+    /// \return waits in the order of a message's way, in whole picoseconds, at most a time together
     static std::vector<FlowWait> Divide(const Queue& queue,
                                         std::vector<FlowWait> waits,
                                         int64_t timePs);
-    /// \return where the time of a message went. \param waits of its flow
+    /// \return where the time of a message went. \param ownPs what it takes alone, with its
+    /// acknowledgement \param waits of its flow
     MessageAccount AccountOf(const Queue& queue,
                              const CollectiveMessage& message,
                              int64_t beganPs,
+                             int64_t ownPs,
                              const std::vector<FlowWait>& waits) const;
 
     FlowContext m_context;                                    //!< what flows travel over

@@ -95,9 +95,9 @@ FlowNetwork::Settle(Flow& flow, int64_t nowPs)
 }
 
 void
-FlowNetwork::Wait(Flow& flow, uint32_t link, double ps)
+FlowNetwork::Wait(Flow& flow, uint32_t link, double ps, double bytes)
 {
-    if (ps == 0.0)
+    if (ps == 0.0 && bytes == 0.0)
     {
         return;
     }
@@ -108,7 +108,9 @@ FlowNetwork::Wait(Flow& flow, uint32_t link, double ps)
     {
         found = flow.waits.insert(found, {link, 0.0});
     }
-    (found == flow.waits.end() ? flow.waits.back() : *found).ps += ps;
+    FlowWait& wait = found == flow.waits.end() ? flow.waits.back() : *found;
+    wait.ps += ps;
+    wait.bytes += bytes;
 }
 
 void
@@ -119,19 +121,13 @@ FlowNetwork::Tally(Flow& flow, uint32_t link, int64_t nowPs)
         return;
     }
     const auto passedPs = static_cast<double>(nowPs - flow.talliedPs);
-    const double ownPs = flow.rate > 0.0 ? passedPs * flow.rate / flow.alone : 0.0;
     const double missed =
         flow.rise.Missed(static_cast<double>(flow.talliedPs)) - flow.rise.Missed(nowPs);
-    const double missedPs = missed > 0.0 ? missed / flow.alone : 0.0;
-    Wait(flow, flow.slowing, (passedPs - ownPs) * flow.demand.used);
-    Wait(flow, SLOWED, passedPs * (1.0 - flow.demand.used) + missedPs * flow.demand.used);
+    const double usedPs = passedPs * flow.demand.used;
+    Wait(flow, flow.slowing, usedPs, usedPs * flow.rate);
+    Wait(flow, SLOWED, passedPs - usedPs, -missed * flow.demand.used);
     flow.talliedPs = nowPs;
     flow.slowing = link;
-    flow.alone = FlowShares::NO_LIMIT;
-    for (const FlowUse& use : flow.demand.forth)
-    {
-        flow.alone = std::min(flow.alone, m_answers[use.link].line / use.share);
-    }
 }
 
 void
@@ -275,7 +271,7 @@ FlowNetwork::Start(Flow& flow, double rate)
     flow.left += lost;
     if (m_tallies)
     {
-        Wait(flow, SLOWED, lost * demand.used / flow.alone);
+        Wait(flow, SLOWED, 0.0, -lost * demand.used);
     }
     demand.firstWindow = 0.0;
 }

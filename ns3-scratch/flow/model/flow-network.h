@@ -39,8 +39,9 @@ struct FlowDemand
 /// How long a flow waited.
 struct FlowWait
 {
-    uint32_t link{0}; //!< for this link, for NONE of its cap, or what FlowNetwork says
-    double ps{0.0};   //!< picoseconds beyond those that its bytes would take alone
+    uint32_t link{0};  //!< for this link, for NONE of its cap, or what FlowNetwork says
+    double ps{0.0};    //!< picoseconds beyond those that these bytes would take alone
+    double bytes{0.0}; //!< its bytes meanwhile; below 0 if its control lost them
 };
 
 /// Who is told when flows end.
@@ -120,7 +121,6 @@ class FlowNetwork
         double left{0.0};                   //!< bytes to come when it had got its rate
         int64_t sincePs{0};                 //!< when that was
         uint32_t slowing{FlowShares::NONE}; //!< what slows it, if tallied
-        double alone{0.0};                  //!< the rate that its lines would give it alone
         int64_t talliedPs{0};               //!< until when its waits are known
         uint32_t stands{FlowShares::NONE};  //!< in front of this link
         double standing{0.0};               //!< so many of its bytes
@@ -169,8 +169,8 @@ class FlowNetwork
     static void Rise(Flow& flow, double rate, double nowPs);
     /// Bring what is left of a flow up to date.
     void Settle(Flow& flow, int64_t nowPs);
-    /// A flow has waited. \param link for what \param ps how long
-    static void Wait(Flow& flow, uint32_t link, double ps);
+    /// A flow has waited. \param link for what \param ps how long \param bytes of it meanwhile
+    static void Wait(Flow& flow, uint32_t link, double ps, double bytes);
     /// Bring the waits of a flow up to date. \param link what holds it back from now on
     void Tally(Flow& flow, uint32_t link, int64_t nowPs);
     /// What is under way beyond what its rate needs stands in front of what holds a flow back.

@@ -98,9 +98,26 @@ FlowShares::FindSlowing(uint32_t number) const
     {
         use++;
     }
-    const auto equal = static_cast<uint32_t>(std::lround(1.0 / flow.crossings[use].share));
-    const uint32_t other = use + number % equal;
-    return flow.crossings[other < flow.crossings.size() && slows(other) ? other : use].link;
+    // All bytes cross one of the lines between begin and end: a step of the way ends with the last.
+    uint32_t begin = 0;
+    uint32_t end = 0;
+    double passed = 0.0;
+    for (; end < flow.crossings.size(); ++end)
+    {
+        const double share = flow.crossings[end].share;
+        if (passed + share / 2 > 1.0)
+        {
+            if (end > use)
+            {
+                break;
+            }
+            begin = end;
+            passed = 0.0;
+        }
+        passed += share;
+    }
+    const uint32_t other = begin + number % (end - begin);
+    return flow.crossings[slows(other) ? other : use].link;
 }
 
 void

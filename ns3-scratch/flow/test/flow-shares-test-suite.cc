@@ -207,6 +207,32 @@ class OnlyNeighboursAreFilled : public TestCase
     }
 };
 
+class SlowedInOneStep : public TestCase
+{
+  public:
+    SlowedInOneStep()
+        : TestCase("a sprayed flow is slowed by a full line of the first step that has one")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FlowShares shares(0.01);
+        for (const double capacity : {1.0, 0.25, 0.25, 1.0, 1.0})
+        {
+            shares.AddLink(capacity);
+        }
+        // Which of a step's lines it is depends on the flow's number.
+        const std::vector<FlowUse> alone{{4, 1.0}};
+        const std::vector<FlowUse> sprayed{{0, 0.5}, {1, 0.5}, {2, 0.5}, {3, 0.5}};
+        shares.Add(alone, FlowShares::NO_LIMIT);
+        const uint32_t flow = shares.Add(sprayed, FlowShares::NO_LIMIT);
+        shares.Solve();
+        NS_TEST_EXPECT_MSG_EQ(shares.GetSlowing(flow), 1, "of 0 and 1, the one that is full");
+    }
+};
+
 class AgendaIsInOrder : public TestCase
 {
   public:
@@ -254,6 +280,7 @@ class FlowSharesTestSuite : public TestSuite
     {
         AddTestCase(new SharesAreMaxMinFair);
         AddTestCase(new OnlyNeighboursAreFilled);
+        AddTestCase(new SlowedInOneStep);
         AddTestCase(new AgendaIsInOrder);
     }
 };
