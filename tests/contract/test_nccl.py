@@ -580,7 +580,7 @@ def test_a_ring_of_one_message_after_the_other_has_as_many_latencies_as_messages
     """
     result = astra_ns3.run(
         workload=_text(DATA.replace("600000", "8000")),
-        system=system(NCCL_ALGO="Ring", NCCL_PROTO="LL"),
+        system=system(NCCL_ALGO="Ring", NCCL_PROTO="LL", channels="merged"),
         network=network("star", 2),
         backend="flow",
         output=tmp_path / "run",

@@ -183,7 +183,7 @@ def system_of(network: AnyNetwork, table: NcclConfig, backend: str) -> SystemCon
     """Return the system of a measurement: NCCL alone, on all NPUs of a network. Raises InputError."""
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = _written(table)
-    placed = with_servers(written, network, tenancy, merges=lets_merge(written, network, backend, alone=True))
+    placed = with_servers(written, network, tenancy, merges=lets_merge(written, network, backend))
     return with_switches(placed, Ground(_asked(network, table), tenancy, backend, None))
 
 

@@ -9,7 +9,6 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised
-from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.config.topology.switched import SingleSwitch
 from astra_ns3.config.transports.kinds import TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
@@ -20,8 +19,6 @@ from astra_ns3.nccl.server import Nic, Server
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.scenario.scenario import Tenancy
-from astra_ns3.topology.builders import build_graph
-from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.units import counted
 
 _GBPS = 1e9
@@ -44,23 +41,16 @@ class Place:
     nics: int
 
 
-def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str, *, alone: bool = False) -> bool:
+def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str) -> bool:
     """Whether NCCL's channels that do the same are played as one unless the system says.
 
     Each has a queue pair, whose hash chooses among equal paths: as one they would all choose the same. As one they
-    would also get less of a line that they share with other collectives; ``alone``: there are none. Raises
-    InputError if the topology is impossible.
+    would also get less of a line that they share with other collectives.
     """
     abilities = abilities_of(backend)
     chooses = system.nccl is None or system.nccl.channels is None
-    if abilities.packets or not (system.plays_nccl and chooses):
-        return False
-    if not abilities.drawn_paths or not isinstance(network, NetworkConfig):
-        return True
-    if not alone:
-        return False
-    tables = shortest_paths(build_graph(network.topology))
-    return not tables.branch and network.topology.routing.kind != VALIANT
+    draws = abilities.drawn_paths and isinstance(network, NetworkConfig)
+    return system.plays_nccl and chooses and not (abilities.packets or draws)
 
 
 def with_servers(
