@@ -47,7 +47,7 @@ _LOST = (
 )
 
 
-_ROUGH = "flows play {} in random cases (docs/flow.md); compare congestion controls with --backend ns3"
+_ROUGH = "flows play {} (docs/flow.md); compare congestion controls with --backend ns3"
 
 
 class FlowBackend(SessionBackend):
