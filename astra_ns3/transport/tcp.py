@@ -47,8 +47,8 @@ FAR_FROM_ROUND_TRIP = 100
 USUAL_MIN_RTO_PS = 10 * PS_PER_MS
 """That of a file that names none, and usual in data centres: what is not above it is nobody's mistake."""
 MOST_SEGMENTS_OF_VEGAS = 20
-_FLOW_ERRORS = "TCP roughly: finish times without losses were -43% to +2% off those of packets"
 """In a round trip; measured, docs/tcp.md: below it Vegas takes at most 1.15 times the ideal."""
+_FLOW_ERRORS = "TCP roughly: finish times without losses were -43% to +2% off those of packets"
 
 
 @dataclass(frozen=True)
