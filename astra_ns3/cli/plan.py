@@ -98,7 +98,12 @@ class _Options(TypedDict):
 )
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once.  [default: one a core]")
 @click.option(
-    "-o", "--output", metavar="DIR", shell_complete=folders, help="Folder.  [default: results/plan-MODEL-NETWORK]"
+    "-o",
+    "--output",
+    metavar="DIR",
+    shell_complete=folders,
+    help="Folder. A plan with --vary and one without replace each other's tables.  [default: "
+    "results/plan-MODEL-NETWORK]",
 )
 @json_option
 @quiet_option
