@@ -27,6 +27,7 @@ from astra_ns3.planning.varying.result import rows_of
 from astra_ns3.planning.varying.text import table_of
 from astra_ns3.planning.varying.varying import BestBound, Varied, VariedPoint, best_bound, varied_keys, vary
 from astra_ns3.report.figures.figure import Words
+from astra_ns3.whole_file import STUDY_MARK
 
 MODEL = {
     "kind": "transformer",
@@ -145,7 +146,7 @@ def _with_an_earlier_plan(folder: Path) -> set[str]:
     """Write the files that an earlier plan left in a folder; return the names of what tells of it."""
     told = {"vary.csv", "vary.json", "vary.svg", "plan.csv", "plan.json", "best-next.yaml", "study.csv", "index.html"}
     (folder / "points").mkdir(parents=True)
-    for name in (*told, "notes.txt", "points/run.json"):
+    for name in (*told, "notes.txt", "points/run.json", STUDY_MARK):
         (folder / name).write_text("of an earlier plan", encoding="utf-8")
     return told
 
