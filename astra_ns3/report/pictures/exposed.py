@@ -35,9 +35,9 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     whose = f"mean of {name_of(records)}" if "job" in records.metadata else "mean of NPUs"
     bars: list[Spent] = [("NPU 0" if len(npus) == 1 else whose, *_mean(records))]
     roles = layer_times(records)
-    for role, times in roles.items() if len(roles) > 1 else ():
+    for role, (npu, times) in roles.items() if len(roles) > 1 else ():
         spent = [pair for _, parts in times for pair in parts.values()]
-        bars.append((f"an NPU of {role}", sum(pair[0] for pair in spent), sum(pair[1] for pair in spent)))
+        bars.append((f"NPU {npu} of {role}", sum(pair[0] for pair in spent), sum(pair[1] for pair in spent)))
     return Figure([_means(bars), *([_each(npus)] if len(npus) > 1 else [])], around=0.35 if len(npus) == 1 else 0.25)
 
 

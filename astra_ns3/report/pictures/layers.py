@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 from astra_ns3.errors import check_known
+from astra_ns3.network.records import STEPS
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
@@ -29,7 +30,7 @@ _PARTS = ("forward", "weight gradient", "input gradient")
 _TAIL = "tail"
 # Also of layers that have other parts, of which the file doesn't say when they came.
 _OTHERWISE = "otherwise"
-_AFTER = "exposed, after the last pass"
+_NAMES = {_TAIL: "exposed, after the last pass", _OTHERWISE: "exposed, in other parts or after the last pass"}
 # Part, whether it is exposed, its name and its colour.
 _ON_PAGE = (
     ("forward", 0, "compute, forward", style.BLUE),
@@ -38,11 +39,11 @@ _ON_PAGE = (
     ("forward", 1, "exposed, forward", style.VERMILION),
     ("input gradient", 1, "exposed, input gradient", style.ORANGE),
     *((part, 1, f"exposed, {part}", "#8F3F00") for part in ("weight gradient", OF_MODELS[1])),
-    (_TAIL, 1, _AFTER, style.YELLOW),
-    (_OTHERWISE, 1, "exposed, in other parts or after the last pass", style.PURPLE),
+    (_TAIL, 1, _NAMES[_TAIL], style.YELLOW),
+    (_OTHERWISE, 1, _NAMES[_OTHERWISE], style.PURPLE),
 )
 _KNOWN = {part for part, *_ in _ON_PAGE}
-_SPENT = ("compute_ps", "exposed_ps")
+_CELLS = ("layer", "part", "compute_ps", "exposed_ps")
 # Of parts that only models have; the colours above that no model's bar has besides.
 _OTHERS_ON_PAGE = (style.GREY, style.PURPLE, style.GREEN, style.BLACK)
 _NONE = (0, 0)
@@ -51,6 +52,7 @@ Spent = Mapping[str, tuple[int, int]]
 """Part -> picoseconds of computing, and exposed."""
 Times = Sequence[tuple[str, Spent]]
 """Layers and their parts."""
+_Layers = list[tuple[str, dict[str, tuple[int, int]]]]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
@@ -59,7 +61,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     for name in choice.select:
         check_known("role", name, roles)
     shown = {  # a stage of a pipeline has but some layers
-        role: _with_rest([each for each in roles[role] if len(roles) == 1 or _whole(each[1])])
+        role: _with_rest([each for each in roles[role][1] if len(roles) == 1 or _whole(each[1])])
         for role in choice.select or roles
     }
     every = [spent for times in shown.values() for _, spent in times]
@@ -67,18 +69,20 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     others = [part for part in parts if part not in _COLOURS]
     colours = _COLOURS | dict(zip(others, cycle(_OTHER_COLOURS), strict=False))
     looks = [
-        (part, index, _AFTER if part == _TAIL else f"{part}, {word}", colours[part])
+        (part, index, _NAMES.get(part, f"{part}, {word}"), colours[part])
         for index, word in enumerate(("compute", "exposed"))
         for part in parts
     ]
     each = 0.13 if max((len(times) for times in shown.values()), default=0) <= 20 else 0.105
     unit = style.time_unit(max(map(_whole, every), default=0))
-    axis = Axis("time of an NPU, all passes", unit[1], low=0, grid=True)
+    npus = [f"NPU {roles[role][0]}" for role in shown]
+    several = len(shown) != 1
+    axis = Axis("time, all passes" if several else f"time of {npus[0]}, all passes", unit[1], low=0, grid=True)
     panels = [
         Panel(axis, Axis(names=style.labels([layer for layer, _ in times])), _bars(times, looks, unit),
-              height=each * max(len(times), 2) + 0.22, title=role if len(shown) > 1 else "", stacked=True,
+              height=each * max(len(times), 2) + 0.22, title=f"{role}, {npu}" if several else "", stacked=True,
               empty="no layer took any time" if times else "the workload has no layers")
-        for role, times in shown.items()
+        for npu, (role, times) in zip(npus, shown.items(), strict=True)
     ]  # fmt: skip
     return Figure(panels, around=0.75 + 0.12 * -(-len(parts) // 2))
 
@@ -117,27 +121,39 @@ def _looks_on_page(found: Sequence[Times]) -> list[tuple[str, int, str, str]]:
 def _reported(records: Records) -> Times:
     """Return the layers of the reported NPU, with the parts that only models have if they were recorded."""
     table = table_of(records, "layers")
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    for npu, layer, part, *spent in () if table is None else table.tuples("npu", "layer", "part", *_SPENT):
+    found: _Layers = []
+    for npu, *cells in () if table is None else table.tuples("npu", *_CELLS):
         if npu == records.metadata["report_npu"]:
-            found.setdefault(layer, {})[part] = (spent[0], spent[1])
-    has_others = any(part not in _KNOWN for spent in found.values() for part in spent)
-    return list(found.items()) if has_others else _end_to_end(records)
+            _put(found, *cells)
+    has_others = any(part not in _KNOWN for _, spent in found for part in spent)
+    return found if has_others else _end_to_end(records)
 
 
-def layer_times(records: Records) -> dict[str, Times]:
-    """Return each role's layers: of ``layers.parquet``, or of ``EndToEnd.csv``, which has one NPU."""
-    table = table_of(records, "layers")
+def layer_times(records: Records) -> dict[str, tuple[int, Times]]:
+    """Return each role's NPU and layers: of ``layers.parquet``, or of what a run tells without it of one NPU."""
+    metadata, table = records.metadata, table_of(records, "layers")
     if table is None:
-        return {"all": [(layer, _of_passes(spent)) for layer, spent in _end_to_end(records)]}
-    found: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
-    for role, layer, part, *spent in table.tuples("role", "layer", "part", *_SPENT):
-        found.setdefault(role, {}).setdefault(layer, {})[part] = (spent[0], spent[1])
-    return {role: _without_empty_parts(list(times.items())) for role, times in found.items()}
+        return {"all": (metadata["report_npu"], _without_empty_parts(_end_to_end(records)))}
+    found: dict[tuple[str, int], _Layers] = {}
+    for role, npu, *cells in table.tuples("role", "npu", *_CELLS):
+        _put(found.setdefault((role, npu), []), *cells)
+    groups = {each["role"]: each["groups"] for each in metadata.get("exposed_by_group_of_roles", ())}
+    for (role, _), times in found.items():
+        for each in groups.get(role, metadata.get("exposed_by_group", ())):
+            if each["group"] == STEPS:  # which are of no layer
+                times.append((STEPS, {_OTHERWISE: (0, each["exposed_ps"])}))
+    return {role: (npu, _without_empty_parts(times)) for (role, npu), times in found.items()}
+
+
+def _put(layers: _Layers, layer: str, part: str, compute_ps: int, exposed_ps: int) -> None:
+    """Add a part of a layer; one that the layer before has, is of another layer of that name."""
+    if not layers or layers[-1][0] != layer or part in layers[-1][1]:
+        layers.append((layer, {}))
+    layers[-1][1][part] = (compute_ps, exposed_ps)
 
 
 def _end_to_end(records: Records) -> Times:
-    """Return the layers of the reported NPU, with what was exposed after the last pass, or otherwise."""
+    """Return the layers of the reported NPU, with what was exposed after the last pass or otherwise, and the steps."""
     others = layers_of_other_parts(records)
     tails: dict[str, int] = {}
     for each in records.metadata["exposed_by_layer"]:
@@ -152,14 +168,11 @@ def _end_to_end(records: Records) -> Times:
             spent[waiting] = (spent.get(waiting, _NONE)[0], exposed_ps)
         found.append((row["layer name"], spent))
         tails[row["layer name"]] = tails.get(row["layer name"], 0) - sum(exposed for _, exposed in spent.values())
-    return [
+    times = [
         (layer, {**spent, _OTHERWISE if layer in others else _TAIL: (0, max(0, tails.pop(layer, 0)))})
         for layer, spent in found
     ]
-
-
-def _of_passes(spent: Spent) -> Spent:
-    return {part: pair for part, pair in spent.items() if part not in (_TAIL, _OTHERWISE)}
+    return [*times, *((name, {_OTHERWISE: (0, steps_ps)}) for name, steps_ps in tails.items() if steps_ps)]
 
 
 def _cells(row: Mapping[str, str], part: str) -> tuple[int, int]:

@@ -37,6 +37,8 @@ from astra_ns3.report.pictures.accounts import LOOKS
 from astra_ns3.report.pictures.completion import classes
 from astra_ns3.report.pictures.queues import stops
 
+INPUTS = Path(__file__).resolve().parents[3] / "inputs"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -69,10 +71,27 @@ def test_without_the_layers_of_roles_those_of_the_reported_npu_are_drawn(copy: P
     (copy / "layers.parquet").unlink()
     _forget(copy, "layers.parquet")
     without = bars(picture(copy, "layers"))
-    rows = astra_ns3.Result.load(copy).end_to_end
-    columns = [f"{part}_{what}_us" for part in ("fwd", "wg", "ig") for what in ("compute", "exposed_comm")]
-    assert without[:, 2].sum() == pytest.approx(rows[columns].to_numpy().sum())
-    assert with_table[:, 2].sum() >= without[:, 2].sum()  # the tail has no columns there
+    assert without[:, 2].sum() == pytest.approx(with_table[:, 2].sum())
+    assert words_of(picture(copy, "layers")).count("time of NPU 0, all passes (us)") == 1
+
+
+@pytest.mark.parametrize("record", [[], ["layers"]])
+@pytest.mark.parametrize("compat", ["none", "simai"])
+@pytest.mark.parametrize("workload", ["DLRM_HybridParallel.txt", "moe-simai-16.txt"])
+def test_bars_of_layers_add_up_to_the_finish(workload: str, compat: str, record: list[str], tmp_path: Path) -> None:
+    """Waits after the last pass, ticks of a loop's steps, and layers that share a name have bars, too."""
+    run = astra_ns3.run(
+        workload=INPUTS / "workload" / workload,
+        system=INPUTS / "system" / "flat.txt",
+        network=INPUTS / "network" / "single-switch-16.yaml",
+        backend="analytical",
+        compat=compat,
+        record=record,
+        output=tmp_path / "run",
+    )
+    figure = run.plot.layers()
+    factor = {"ms": 10**9, "us": 10**6}[figure.axes[-1].get_xlabel()[-3:-1]]
+    assert bars(figure)[:, 2].sum() * factor == pytest.approx(run.finish_ps)
 
 
 def test_without_the_layers_of_roles_a_models_update_is_not_called_weight_gradient(copy: Path) -> None:
@@ -501,9 +520,9 @@ def test_roles_have_a_panel_each_and_can_be_chosen(copy: Path) -> None:
         communication_ps=[0, 0, 0],
     )
     both, last = picture(copy, "layers"), picture(copy, "layers", select="last")
-    assert [axes.get_title("left") for axes in both.axes] == ["first", "last"]
+    assert [axes.get_title("left") for axes in both.axes] == ["first, NPU 0", "last, NPU 2"]
     assert bars(last)[:, 2].tolist() == [3, 1]
-    assert "an NPU of last" in words_of(picture(copy, "exposed"))
+    assert "NPU 2 of last" in words_of(picture(copy, "exposed"))
 
 
 def test_a_table_that_has_gone_is_not_taken_for_one_that_was_not_recorded(copy: Path) -> None:
