@@ -10,14 +10,22 @@ from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import END_TO_END, OF_MODELS, layers_of_other_parts, pass_words, ps_of, table_of
+from astra_ns3.report.records import (
+    END_TO_END,
+    OF_MODELS,
+    layers_of_other_parts,
+    pass_words,
+    ps_of,
+    shown_part,
+    table_of,
+)
 from astra_ns3.report.tables import Records
 from astra_ns3.units import counted
 
 MOST_LAYERS = 60
 """In a panel; of a file the others, which took least, are drawn as one bar."""
 _COLOURS = {
-    "forward": style.BLUE,
+    **dict.fromkeys(("forward", ""), style.BLUE),
     **dict.fromkeys(("weight gradient", *OF_MODELS), style.ORANGE),
     "input gradient": style.GREEN,
     "tail": style.GREY,
@@ -30,11 +38,13 @@ _TAIL = "tail"
 # Also of layers that have other parts, of which the file doesn't say when they came.
 _OTHERWISE = "otherwise"
 _AFTER = "exposed, after the last pass"
-# Part, whether it is exposed, its name and its colour.
+# Part (nothing in graphs), whether it is exposed, its name and its colour.
 _ON_PAGE = (
+    ("", 0, "compute", style.BLUE),
     ("forward", 0, "compute, forward", style.BLUE),
     ("input gradient", 0, "compute, input gradient", style.SKY),
     *((part, 0, f"compute, {part}", "#004B76") for part in ("weight gradient", OF_MODELS[0])),
+    ("", 1, "exposed", style.VERMILION),
     ("forward", 1, "exposed, forward", style.VERMILION),
     ("input gradient", 1, "exposed, input gradient", style.ORANGE),
     *((part, 1, f"exposed, {part}", "#8F3F00") for part in ("weight gradient", OF_MODELS[1])),
@@ -67,7 +77,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     others = [part for part in parts if part not in _COLOURS]
     colours = _COLOURS | dict(zip(others, cycle(_OTHER_COLOURS), strict=False))
     looks = [
-        (part, index, _AFTER if part == _TAIL else f"{part}, {word}", colours[part])
+        (part, index, _AFTER if part == _TAIL else ", ".join(filter(None, (part, word))), colours[part])
         for index, word in enumerate(("compute", "exposed"))
         for part in parts
     ]
@@ -120,7 +130,7 @@ def _reported(records: Records) -> Times:
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for npu, layer, part, *spent in () if table is None else table.tuples("npu", "layer", "part", *_SPENT):
         if npu == records.metadata["report_npu"]:
-            found.setdefault(layer, {})[part] = (spent[0], spent[1])
+            found.setdefault(layer, {})[shown_part(records, part)] = (spent[0], spent[1])
     has_others = any(part not in _KNOWN for spent in found.values() for part in spent)
     return list(found.items()) if has_others else _end_to_end(records)
 
@@ -132,7 +142,7 @@ def layer_times(records: Records) -> dict[str, Times]:
         return {"all": [(layer, _of_passes(spent)) for layer, spent in _end_to_end(records)]}
     found: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
     for role, layer, part, *spent in table.tuples("role", "layer", "part", *_SPENT):
-        found.setdefault(role, {}).setdefault(layer, {})[part] = (spent[0], spent[1])
+        found.setdefault(role, {}).setdefault(layer, {})[shown_part(records, part)] = (spent[0], spent[1])
     return {role: _without_empty_parts(list(times.items())) for role, times in found.items()}
 
 
