@@ -13,6 +13,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import of_type, refuse
+from astra_ns3.units import counted
 
 if TYPE_CHECKING:  # help and Tab do without
     from astra_ns3.workload.models.workload import ModelWorkload
@@ -97,8 +98,11 @@ def generate_workload(
     with folder_for(output):
         converted = convert(workload, target, output, Unrolling(sizes, passes))
     notes: tuple[str, ...] = () if read is None else (*read.notes, *read.defaults(settings))
-    if sizes == (1,) and target != "model":
-        notes = (*notes, f"{model}: written for 1 NPU, which sends nothing; give --dimensions, such as 8 or 2x4")
+    if target != "model" and dimensions is None and _is_one_copy(workload):
+        npus = workload.least_npus
+        why = "data: auto is 1 copy without --dimensions"
+        told = f"written for {counted(npus, 'NPU')} ({why}), so no copies exchange gradients"
+        notes = (*notes, f"{model}: {told}; give --dimensions, such as {8 * npus}")
     tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
 
 
@@ -113,6 +117,11 @@ def _check_acts(target: str, dimensions: str | None, passes: int) -> None:
         target in ("model", "astra-sim") and passes != 1,
         "--passes has no effect on a file without passes; give it to astra-ns3 run, or --format chakra",
     )
+
+
+def _is_one_copy(workload: ModelWorkload) -> bool:
+    """Return whether as few NPUs as can be have one copy of the model, and its file doesn't say how many."""
+    return workload.file.parallel.data == "auto" and workload.plan(workload.least_npus).degrees.data == 1
 
 
 def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:

@@ -23,7 +23,12 @@ _COLUMNS: tuple[tuple[Column, Callable[[_Row], str | int]], ...] = (
     (Column("npu", "int32", "", "the NPU that stands for it"), lambda row: row.role.npu),
     (Column("layer", "string", "", "its name"), lambda row: row.layer.name),
     (
-        Column("part", "string", "", "forward, weight gradient, ..., or tail: waiting after the last pass"),
+        Column(
+            "part",
+            "string",
+            "",
+            "forward (all work of graphs), weight gradient, ..., or tail: waiting after the last pass",
+        ),
         lambda row: row.part,
     ),
     (Column("compute_ps", "int64", "ps", "computing"), lambda row: row.times.compute_ps),

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import wrong
 from astra_ns3.network.run_document import EventDocument, RunDocument
-from astra_ns3.report.tables import Records, how_to_record, recorded
+from astra_ns3.report.tables import Records, how_to_record, is_of_graphs, recorded
 from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
@@ -109,12 +109,18 @@ def layers_of_other_parts(run: Records) -> frozenset[str]:
     return frozenset(row["layer"] for row in run.rows(COLLECTIVES) if row["part"] not in set(PassKind))
 
 
+def shown_part(run: Records, part: str) -> str:
+    """Return what words and pictures call a part of a layer's work: nothing in graphs, whose tables have "forward"."""
+    return "" if part == PassKind.FORWARD and is_of_graphs(run) else part
+
+
 def pass_words(run: Records, name: str) -> tuple[str, str]:
     """Return what computing and waiting in a pass's columns of ``EndToEnd.csv`` are called.
 
     The columns of a model's weight gradients have its update, too, and waits for gradients and weights.
     """
-    return OF_MODELS if name == PassKind.WEIGHT_GRADIENT and "memory_by_stage" in run.metadata else (name, name)
+    called = shown_part(run, name)
+    return OF_MODELS if name == PassKind.WEIGHT_GRADIENT and "memory_by_stage" in run.metadata else (called, called)
 
 
 def ps_of(microseconds: str) -> int | None:

@@ -114,6 +114,11 @@ def is_of_flows(records: Told) -> bool:
     return "flows" in records.metadata
 
 
+def is_of_graphs(records: Told) -> bool:
+    """Whether a run's workload is one of graphs."""
+    return str(records.metadata["workload"].get("loop", "")).endswith(" graphs")
+
+
 def is_analytical(records: Told) -> bool:
     """Whether a run's messages went by formula, without packets."""
     return not abilities_of(records.metadata.get("backend")).packets

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.text import Text
 from support.graphs.small_graphs import US, SmallGraphs, collective, compute, receive, send, system_of
 from support.many_networks import small_dlrm
 
@@ -20,6 +21,12 @@ from astra_ns3.config.graph_workload import NodeKind
 from astra_ns3.errors import InputError
 from astra_ns3.playing.graphs.memory_accesses import MemoryAccesses
 from astra_ns3.report.astra_sim_lines import astra_sim_lines
+from astra_ns3.report.comparison.quantities import layers
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.page.page import report_page
+from astra_ns3.report.page.sections import slowest_collectives
+from astra_ns3.report.pictures.layers import layer_times
+from astra_ns3.report.timeline.programs import collective_names
 from astra_ns3.workload.files.chakra.writer import write_chakra
 
 NETWORK = "topology: [ Switch ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
@@ -115,6 +122,31 @@ def test_nodes_are_recorded(files: dict[str, str], tmp_path: Path) -> None:
     assert rows.loc[(0, 1), "name"] == "x1"
     assert rows.loc[(0, 1), "done_ps"] - rows.loc[(0, 1), "issue_ps"] == RING_NS * 1000
     assert (rows["done_ps"].max(), result.finish_ps) == (result.finish_ps, (15_000 + RING_NS + SEND_NS) * 1000)
+
+
+def test_work_of_graphs_is_called_no_pass(files: dict[str, str], tmp_path: Path) -> None:
+    result = run(
+        workload=files["job"],
+        system=files["system.json"],
+        network=files["network.yml"],
+        groups=files["groups.json"],
+        backend="analytical",
+        record=["all"],
+        output=tmp_path / "out",
+    )
+    assert set(result.collectives["part"]) == {"forward"}
+    explained, slowest = explain(result).text(), slowest_collectives(result)
+    assert "all_reduce of group 2 ALLREDUCE ring" in explained
+    assert slowest is not None
+    assert {row[3] for row in slowest[1]} == {""}
+    assert "all_reduce of group 1: ALLREDUCE" in collective_names(result)
+    assert layer_times(result)["all"][1][0][1] == {"": (10_000_000, 0)}
+    assert {"compute, compute", "all_reduce of group 1, exposed"} <= set(layers(result))
+    legend = [text.get_text() for text in result.plot.layers().findobj(Text)]
+    assert {"compute", "exposed"} <= set(legend)
+    drawn = [text.get_text() for text in result.plot.timeline().findobj(Text)]
+    assert not [text for text in (explained, *legend, *drawn, *layers(result)) if "forward" in text]
+    assert "compute, forward" not in report_page([result], {})
 
 
 def test_a_trace_of_one_rank_is_played_by_all(files: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:

@@ -152,7 +152,11 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn("collective", "", "number in the order of the first issues, the same on every NPU"),
             CsvColumn("layer", "", "layer, as the training loop calls it"),
             CsvColumn("iteration", "", "training pass, from 0"),
-            CsvColumn("part", "", "forward, weight gradient, input gradient, or what else the loop calls it"),
+            CsvColumn(
+                "part",
+                "",
+                "forward (all of graphs), weight gradient, input gradient, or what else the loop calls it",
+            ),
             CsvColumn("kind", "", "such as ALLREDUCE; POINTTOPOINT for a message"),
             CsvColumn(
                 "algorithm",

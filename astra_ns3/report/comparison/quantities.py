@@ -41,8 +41,8 @@ def layers(run: Records) -> Quantities:
         for short, name in _PASSES.items():
             compute_ps, exposed_ps = ps_of(row[f"{short} compute"]) or 0, ps_of(row[f"{short} exposed comm"]) or 0
             computing, waiting = pass_words(run, name)
-            _add(found, f"{row['layer name']}, {computing} compute", compute_ps)
-            _add(found, f"{row['layer name']}, {waiting} exposed", exposed_ps)
+            _add(found, f"{row['layer name']}, {f'{computing} compute'.lstrip()}", compute_ps)
+            _add(found, f"{row['layer name']}, {f'{waiting} exposed'.lstrip()}", exposed_ps)
             tails[row["layer name"]] = tails.get(row["layer name"], 0) - exposed_ps
     _add(found, f"{STEPS}, exposed", tails.pop(STEPS, 0))
     for layer, tail_ps in tails.items():

@@ -52,7 +52,7 @@ from astra_ns3.report.explanation.what_ifs import (
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, stop_of, table_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import (
     PACKETS_NEEDED,
@@ -288,7 +288,9 @@ def _names(run: Records) -> dict[int, str]:
     """Return the words for a collective: its layer, part and iteration, its kind and size."""
     several = run.metadata["passes"] > 1
     return {
-        int(row["collective"]): f"{row['layer']} {row['part']} {row['kind']} {row['algorithm']}"
+        int(row["collective"]): " ".join(
+            filter(None, (row["layer"], shown_part(run, row["part"]), row["kind"], row["algorithm"]))
+        )
         + (f", pass {row['iteration']}" if several else "")
         for row in run.rows(COLLECTIVES)
     }

@@ -13,7 +13,7 @@ from astra_ns3.network.recorded import JOB
 from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.explanation.channels import Channels, Handled
 from astra_ns3.report.records import COLLECTIVES, Batch, end_of, stop_of, table_of
-from astra_ns3.report.tables import Numbers, Records, is_of_flows
+from astra_ns3.report.tables import Numbers, Records, is_of_flows, is_of_graphs
 from astra_ns3.units import PS_PER_NS
 
 Columns = Batch
@@ -84,7 +84,7 @@ class Tables:
         self.npus = int(metadata["npus"])
         collectives = list(run.rows(COLLECTIVES))
         self.unended = frozenset(int(row["collective"]) for row in collectives if not row["end_us"])
-        self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
+        self.of_graphs = is_of_graphs(run)
         self.rules = preset(metadata["compat"])
         self._read_system(metadata["system"])
         self.stopped_ps = None if stop_of(metadata) is None else end_of(metadata)

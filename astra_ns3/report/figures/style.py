@@ -83,5 +83,5 @@ def short_part(part: str) -> str:
 
 
 def of_part(layer: str, part: str) -> str:
-    """Return the label of a layer's part: ``dense, weight grad.``."""
-    return f"{layer}, {part.replace('gradient', 'grad.')}"
+    """Return the label of a layer's part: ``dense, weight grad.``; the layer alone if the part has no name."""
+    return ", ".join(filter(None, (layer, part.replace("gradient", "grad."))))

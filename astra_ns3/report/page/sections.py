@@ -19,7 +19,7 @@ from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, stop_of, table_of
+from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, shown_part, stop_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Records, is_of_flows
@@ -230,7 +230,7 @@ def slowest_collectives(run: Records) -> Found | None:
             row["collective"],
             row["layer"],
             row["iteration"],
-            row["part"],
+            shown_part(run, row["part"]),
             f"{row['kind']} {row['algorithm']}",
             row["npus"],
             format_bytes(int(row["bytes"])),

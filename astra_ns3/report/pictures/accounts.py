@@ -14,7 +14,7 @@ from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel, Series, Words
 from astra_ns3.report.pictures.kind import COLUMN_INCHES, Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
-from astra_ns3.report.records import COLLECTIVES, Recorded, needed
+from astra_ns3.report.records import COLLECTIVES, Recorded, needed, shown_part
 from astra_ns3.report.signals import data_batches, without_signals
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import format_time
@@ -90,7 +90,7 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
     called = style.labels([bar.layers for bar in shown], 16) if shown else []
     all_messages = np.sum([bar.sums for bar in bars], axis=0)
     found = [("all messages", all_messages, len(took)), ("slowest 1%", slowest, int(slow.sum()))]
-    named = [style.of_part(name, bar.of) if bar.of else name for name, bar in zip(called, shown, strict=True)]
+    named = [style.of_part(name, bar.of) for name, bar in zip(called, shown, strict=True)]
     return found + [(name, bar.sums, bar.messages) for name, bar in zip(named, shown, strict=True)]
 
 
@@ -144,7 +144,7 @@ def _sums(
     places: dict[tuple[str, str], int] = {}
     of = {}
     for row in records.rows(COLLECTIVES):
-        key = row["layer"], " ".join(filter(None, (row[name] for name in by)))
+        key = row["layer"], " ".join(filter(None, (shown_part(records, row[name]) for name in by)))
         of[int(row["collective"])] = places.setdefault(key, len(places))
     other = places.setdefault(("flows" if is_of_flows(records) else "other messages", ""), len(places))
     most = max(of, default=-1) + 1  # what had nothing to do has a number and no row

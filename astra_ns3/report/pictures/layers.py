@@ -11,14 +11,22 @@ from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import END_TO_END, OF_MODELS, layers_of_other_parts, pass_words, ps_of, table_of
+from astra_ns3.report.records import (
+    END_TO_END,
+    OF_MODELS,
+    layers_of_other_parts,
+    pass_words,
+    ps_of,
+    shown_part,
+    table_of,
+)
 from astra_ns3.report.tables import Records
 from astra_ns3.units import counted
 
 MOST_LAYERS = 60
 """In a panel; of a file the others, which took least, are drawn as one bar."""
 _COLOURS = {
-    "forward": style.BLUE,
+    **dict.fromkeys(("forward", ""), style.BLUE),
     **dict.fromkeys(("weight gradient", *OF_MODELS), style.ORANGE),
     "input gradient": style.GREEN,
     "tail": style.GREY,
@@ -31,11 +39,13 @@ _TAIL = "tail"
 # Also of layers that have other parts, of which the file doesn't say when they came.
 _OTHERWISE = "otherwise"
 _NAMES = {_TAIL: "exposed, after the last pass", _OTHERWISE: "exposed, in other parts or after the last pass"}
-# Part, whether it is exposed, its name and its colour.
+# Part (nothing in graphs), whether it is exposed, its name and its colour.
 _ON_PAGE = (
+    ("", 0, "compute", style.BLUE),
     ("forward", 0, "compute, forward", style.BLUE),
     ("input gradient", 0, "compute, input gradient", style.SKY),
     *((part, 0, f"compute, {part}", "#004B76") for part in ("weight gradient", OF_MODELS[0])),
+    ("", 1, "exposed", style.VERMILION),
     ("forward", 1, "exposed, forward", style.VERMILION),
     ("input gradient", 1, "exposed, input gradient", style.ORANGE),
     *((part, 1, f"exposed, {part}", "#8F3F00") for part in ("weight gradient", OF_MODELS[1])),
@@ -69,7 +79,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     others = [part for part in parts if part not in _COLOURS]
     colours = _COLOURS | dict(zip(others, cycle(_OTHER_COLOURS), strict=False))
     looks = [
-        (part, index, _NAMES.get(part, f"{part}, {word}"), colours[part])
+        (part, index, _NAMES.get(part) or ", ".join(filter(None, (part, word))), colours[part])
         for index, word in enumerate(("compute", "exposed"))
         for part in parts
     ]
@@ -122,9 +132,9 @@ def _reported(records: Records) -> Times:
     """Return the layers of the reported NPU, with the parts that only models have if they were recorded."""
     table = table_of(records, "layers")
     found: _Layers = []
-    for npu, *cells in () if table is None else table.tuples("npu", *_CELLS):
+    for npu, layer, part, *spent in () if table is None else table.tuples("npu", *_CELLS):
         if npu == records.metadata["report_npu"]:
-            _put(found, *cells)
+            _put(found, layer, shown_part(records, part), *spent)
     has_others = any(part not in _KNOWN for _, spent in found for part in spent)
     return found if has_others else _end_to_end(records)
 
@@ -135,8 +145,8 @@ def layer_times(records: Records) -> dict[str, tuple[int, Times]]:
     if table is None:
         return {"all": (metadata["report_npu"], _without_empty_parts(_end_to_end(records)))}
     found: dict[tuple[str, int], _Layers] = {}
-    for role, npu, *cells in table.tuples("role", "npu", *_CELLS):
-        _put(found.setdefault((role, npu), []), *cells)
+    for role, npu, layer, part, *spent in table.tuples("role", "npu", *_CELLS):
+        _put(found.setdefault((role, npu), []), layer, shown_part(records, part), *spent)
     groups = {each["role"]: each["groups"] for each in metadata.get("exposed_by_group_of_roles", ())}
     for (role, _), times in found.items():
         for each in groups.get(role, metadata.get("exposed_by_group", ())):

@@ -21,6 +21,7 @@ from astra_ns3.report.records import (
     dimension_name,
     end_of,
     ps_of,
+    shown_part,
     start_of,
     table_of,
     time_of,
@@ -147,7 +148,9 @@ def _collectives(records: Records, choice: Choice) -> Figure:
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     called = dict(zip(layers, style.labels(layers, 16), strict=True))
     names = [
-        style.of_part(called[row["layer"]], row["part"]) + (f" {row['iteration']}" if passes else "") for row in shown
+        style.of_part(called[row["layer"]], shown_part(records, row["part"]))
+        + (f" {row['iteration']}" if passes else "")
+        for row in shown
     ]
     kinds = list(dict.fromkeys(row["kind"] for row in shown))
     start = np.array([ps_of(row["start_us"]) or 0 for row in shown])

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.report.records import COLLECTIVES, dimension_name, end_of, needed, ps_of
+from astra_ns3.report.records import COLLECTIVES, dimension_name, end_of, needed, ps_of, shown_part
 from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
 
@@ -62,9 +62,9 @@ def write_operations(records: Records, writer: TraceWriter, npus: Npus) -> None:
             writer.slice(track, writer.name(layer), start, end, notes)
         elif own is None:
             track = npus.track(npu, "issues", _ISSUES)
-            writer.instant(track, writer.name(f"{kind} {layer}, {part}"), start, notes)
+            writer.instant(track, writer.name(f"{kind} {_named(records, layer, part)}"), start, notes)
         else:
-            writer.slice(npus.track(npu, *own), writer.name(f"{layer}, {part}"), start, end, notes)
+            writer.slice(npus.track(npu, *own), writer.name(_named(records, layer, part)), start, end, notes)
 
 
 def write_phases(records: Records, writer: TraceWriter, npus: Npus) -> None:
@@ -112,8 +112,12 @@ def collective_names(records: Records) -> list[str]:
     rows = records.rows(COLLECTIVES)
     names = [""] * (max((int(row["collective"]) for row in rows), default=-1) + 1)
     for row in rows:
-        names[int(row["collective"])] = f"{row['layer']}, {row['part']}: {row['kind']}"
+        names[int(row["collective"])] = f"{_named(records, row['layer'], row['part'])}: {row['kind']}"
     return names
+
+
+def _named(records: Records, layer: str, part: str) -> str:
+    return ", ".join(filter(None, (layer, shown_part(records, part))))
 
 
 def has_timeline(records: Records) -> bool:

@@ -126,11 +126,26 @@ def test_a_written_text_is_read_again_as_a_data_parallel_loop(tmp_path: Path) ->
     assert sum(layer.weight_gradient.bytes for layer in loop.layers) == 25_557_032 * VALUE
 
 
-def test_a_workload_of_one_npu_is_said_to_send_nothing(tmp_path: Path) -> None:
-    words = (str(FOLDER / "resnet-50.yaml"), "--format", "text", "-o")
-    told = "written for 1 NPU, which sends nothing; give --dimensions"
-    assert told in generate(*words, str(tmp_path / "one.txt")).output
-    assert told not in generate(*words, str(tmp_path / "eight.txt"), "--dimensions", "8").output
+@pytest.mark.parametrize(
+    ("changes", "options", "told"),
+    [
+        ([], (), "written for 1 NPU (data: auto is 1 copy without --dimensions)"),
+        (["tensor=2"], (), "written for 2 NPUs (data: auto is 1 copy without --dimensions)"),
+        (["tensor=2"], ("--dimensions", "8"), None),
+        (["tensor=2", "data=1"], (), None),
+        (["tensor=2", "data=4"], (), None),
+    ],
+)
+def test_one_copy_is_told_where_neither_dimensions_nor_data_say_so(
+    changes: list[str], options: tuple[str, ...], told: str | None, tmp_path: Path
+) -> None:
+    config = tmp_path / "gpt.yaml"
+    write_model(small_gpt(), config)
+    settings = [word for change in changes for word in ("--set", f"parallel.{change}")]
+    result = generate(str(config), "--format", "text", "-o", str(tmp_path / "gpt.txt"), *settings, *options)
+    assert result.exception is None
+    copies = "so no copies exchange gradients; give --dimensions"
+    assert copies not in result.output if told is None else f"{told}, {copies}" in result.output
 
 
 @pytest.mark.parametrize(
