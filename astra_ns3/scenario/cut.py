@@ -14,7 +14,7 @@ from astra_ns3.topology.graph import Graph
 
 HOSTS, RACKS = "hosts", "racks"
 _INSIDE = 0
-"""Switches up to this row of a picture are inside of servers."""
+"""The level of what is inside of servers."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def cut_named(name: str, graph: Graph, npus: Sequence[int]) -> Cut:
 def _levels(graph: Graph) -> Numbers:
     """Return how far each node is from its hosts: 0 for hosts and what is in their servers."""
     rows = graph.switch_levels or (1,) * graph.switches
-    return np.array([_INSIDE] * graph.hosts + [max(row, _INSIDE) for row in rows])
+    return np.array([_INSIDE] * graph.hosts + [max(row - graph.inside_levels, _INSIDE) for row in rows])
 
 
 def _level_of(name: str, graph: Graph, levels: Numbers) -> int:

@@ -26,7 +26,7 @@ from astra_ns3.topology.changes import (
     after_changes,
 )
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.ports import resolve_port
+from astra_ns3.topology.ports import nic_ports, resolve_port
 from astra_ns3.topology.route_differences import marking_of
 from astra_ns3.units import exact_time
 
@@ -251,7 +251,7 @@ def _thresholds(pfc: PfcThresholds | None) -> Iterator[State]:
 
 def _check_stoppable(number: int, graph: Graph) -> None:
     """Raise InputError for a link whose host can't stop the switch at its other end."""
-    far = max(graph.links[number].a, graph.links[number].b)
+    far = graph.links[number].stoppable_end(graph.hosts)
     words = f"no pause stops {name_of(far, graph)}, expected a switch with pfc"
     refuse(far < graph.hosts or graph.switch_configs[far - graph.hosts].pfc is None, words)
 
@@ -286,17 +286,20 @@ def _switch(given: int | str, graph: Graph) -> int:
 
 
 def _nic(given: int | str, graph: Graph) -> list[int]:
-    """Return the links of an NPU that lead out of its server, or that of a host's port by its name."""
+    """Return the links of an NPU that lead out of its server, or that of a NIC's port by its name."""
     if isinstance(given, str):
         node, port = resolve_port(graph, given)
-        refuse(node >= graph.hosts, f"port '{given}' is of a switch, expected that of a host, as host3 or host3:1")
-        return [graph.ports[node][port].link]
+        number = graph.ports[node][port].link
+        refuse(
+            node >= graph.hosts and (graph.is_outside(node) or not graph.leads_out(graph.links[number])),
+            f"port '{given}' is of a switch, expected that of a host, as host3 or host3:1",
+        )
+        return [number]
     of_npus("nic", given, len(graph.npu_host))
-    host = graph.npu_host[given]
+    start = host = graph.npu_host[given]
     if host in graph.forwarders:  # the switch inside it has its lines
-        ports = graph.ports[graph.nodes - len(graph.forwarders) + graph.forwarders.index(host)]
-        return [port.link for port in ports if graph.is_outside(port.peer)]
-    outside = [port.link for port in graph.ports[host] if graph.is_outside(port.peer)]
+        start = graph.nodes - len(graph.forwarders) + graph.forwarders.index(host)
+    outside = [graph.ports[node][number].link for node, number in nic_ports(graph, start)]
     return outside or [port.link for port in graph.ports[host]]
 
 

@@ -14,7 +14,7 @@ from astra_ns3.config.scenario.file import MOST_EVENTS, EventConfig
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.ports import port_name
+from astra_ns3.topology.ports import nic_ports, port_name
 from astra_ns3.topology.reducers import REDUCTION
 
 
@@ -111,11 +111,7 @@ def _published(published: Published, failures: FailuresConfig, graph: Graph) -> 
 
 
 def _links(graph: Graph) -> list[int]:
-    return [
-        number
-        for number, link in enumerate(graph.links)
-        if link.kind != REDUCTION and (graph.is_outside(link.a) or graph.is_outside(link.b))
-    ]
+    return [number for number, link in enumerate(graph.links) if link.kind != REDUCTION and graph.leads_out(link)]
 
 
 def _switches(graph: Graph) -> list[int]:
@@ -123,14 +119,14 @@ def _switches(graph: Graph) -> list[int]:
 
 
 def _nics(graph: Graph) -> list[int | str]:
-    """Return ports of hosts; of a host that forwards, whose lines its switch has, its first NPU stands for them."""
-    found: list[int | str] = [graph.npu_host.index(host) for host in graph.forwarders if host in graph.npu_host]
-    return found + [
-        port_name(graph.hosts, host, number)
-        for host in sorted(set(graph.npu_host))
-        for number, port in enumerate(graph.ports[host])
-        if graph.is_outside(port.peer)
+    """Return ports of NICs; of a host that forwards, whose lines its switch has, its first NPU stands for them."""
+    found: list[int | str] = [
+        graph.npu_host.index(host)
+        for host in graph.forwarders
+        if host in graph.npu_host and graph.is_outside(graph.ports[host][0].peer)
     ]
+    ports = dict.fromkeys(port for host in sorted(set(graph.npu_host)) for port in nic_ports(graph, host))
+    return found + [port_name(graph.hosts, *port) for port in ports]
 
 
 NAMED: Mapping[str, Callable[[Graph], Sequence[int | str]]] = dict(

@@ -271,7 +271,7 @@ class _Present:
 
     def _stoppable(self, link: Link) -> int:
         """Return the priorities that a host may have the switch at the other end of its link stop, a bit each."""
-        far = self._graph.switch_configs[max(link.a, link.b) - self._graph.hosts]
+        far = self._graph.switch_configs[link.stoppable_end(self._graph.hosts) - self._graph.hosts]
         return 0 if far.pfc is None else sum(1 << priority for priority in far.pfc.priorities)
 
     def graph(self) -> Graph:

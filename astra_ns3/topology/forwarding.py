@@ -54,6 +54,7 @@ def with_forwarding(config: TopologyBase, graph: Graph) -> Graph:
         switch_names=(*names, *(f"NPU {host}" for host in hosts)),
         node_ids=(*graph.node_ids, *range(next_id, next_id + len(hosts))) if graph.node_ids else (),
         forwarders=tuple(hosts),
+        inside_levels=graph.inside_levels and graph.inside_levels + 1,
     )
 
 
@@ -75,4 +76,5 @@ def with_whole_hosts(graph: Graph) -> Graph:
         switch_names=graph.switch_names[:kept],
         node_ids=graph.node_ids[: graph.hosts + kept],
         forwarders=(),
+        inside_levels=max(graph.inside_levels - 1, 0),
     )

@@ -21,8 +21,9 @@ MOST_LINKS = 2_000_000
 """A typing error must not fill the memory before it is seen."""
 MOST_COST = 1_000_000
 """A path's cost is a sum of these and must stay far below 2**31."""
-_OUTSIDE = 1
-"""From this row of a picture on, switches are outside of servers."""
+
+SCALE_OUT = "scale-out"
+"""Class of the links of NICs of servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class Link:
     def of(cls, a: int, b: int, wire: LinkConfig, kind: str, cost: int = 1) -> Link:
         """Return a link with the keys of a file."""
         return cls(a, b, wire.rate_bps, wire.delay_ps, wire.error_rate, kind, cost)
+
+    def stoppable_end(self, hosts: int) -> int:
+        """Return the end that a NIC at the other may stop: the switch, or ``b`` of two, as NICs are at ``a``."""
+        return self.b if self.b >= hosts else self.a
 
     def check(self, number: int) -> None:
         """Raise InputError, which names the link's number, for a field that is of another kind than said."""
@@ -102,6 +107,7 @@ class Graph:
     ``forwarders``: hosts that forward, each by a switch inside it; these are the last switches, in this order.
     ``reducers``: switches (from 0) that reduce, each by a host without an NPU; these are the last hosts, in this order.
     ``storage``: hosts that store, in the order of their numbers; they stand before those of reducers.
+    ``inside_levels``: switches up to this row of a picture are inside servers, those above the hosts with shared NICs.
     """
 
     hosts: int
@@ -122,6 +128,7 @@ class Graph:
     forwarders: tuple[int, ...] = ()
     reducers: tuple[int, ...] = ()
     storage: tuple[int, ...] = ()
+    inside_levels: int = 0
 
     def __post_init__(self) -> None:
         self._fill_in()
@@ -216,7 +223,11 @@ class Graph:
         """Whether a node is a switch outside of servers."""
         if node < self.hosts:
             return False
-        return not self.switch_levels or self.switch_levels[node - self.hosts] >= _OUTSIDE
+        return not self.switch_levels or self.switch_levels[node - self.hosts] > self.inside_levels
+
+    def leads_out(self, link: Link) -> bool:
+        """Whether a link is outside of servers."""
+        return link.kind == SCALE_OUT or self.is_outside(link.a) or self.is_outside(link.b)
 
     @cached_property
     def player_host(self) -> tuple[int, ...]:

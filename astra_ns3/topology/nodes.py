@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
-from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.graph import SCALE_OUT, Graph, Link
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring
 
@@ -43,12 +43,13 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
 
     for link in outside.links:
         nic = min(link.a, link.b) < outside.hosts
-        kind, cost = ("scale-out", inside.outwards) if nic else (link.kind, link.cost)
-        wiring.links.append(replace(link, a=moved(link.a), b=moved(link.b), kind=kind, cost=cost))
+        kind, cost = (SCALE_OUT, inside.outwards) if nic else (link.kind, link.cost)
+        a, b = sorted((link.a, link.b)) if nic else (link.a, link.b)
+        wiring.links.append(replace(link, a=moved(a), b=moved(b), kind=kind, cost=cost))
         if nic and config.behind_pcie:
             _join_to_pcie(wiring, config, link, pcie, inside.outwards)
     inside.join()
-    return wiring.graph(config, host_boxes=inside.boxes)
+    return wiring.graph(config, host_boxes=inside.boxes, inside_levels=int(config.shared))
 
 
 def _join_to_pcie(wiring: Wiring, config: Hierarchical, link: Link, pcie: int, cost: int) -> None:
@@ -69,7 +70,7 @@ def rail_optimised(config: RailOptimised) -> Graph:
     for npu in range(config.npu_count()):
         node, rail = divmod(npu, rails)
         leaf = leaves + rail * segments + node // config.leaf_nodes
-        wiring.join(npu, leaf, config.link, "scale-out", inside.outwards)
+        wiring.join(npu, leaf, config.link, SCALE_OUT, inside.outwards)
     uplink = config.uplink_link()
     for leaf in range(rails * segments):
         for spine in range(config.spines):

@@ -50,6 +50,7 @@ class Wiring:
         npu_host: Sequence[int] | None = None,
         local: LinkConfig | None = None,
         host_boxes: Sequence[int] = (),
+        inside_levels: int = 0,
     ) -> Graph:
         """The network; NPU r is on host r unless ``npu_host`` says otherwise."""
         return Graph(
@@ -64,6 +65,7 @@ class Wiring:
             switch_levels=tuple(self.levels),
             switch_names=tuple(self.names),
             host_boxes=tuple(host_boxes),
+            inside_levels=inside_levels,
             link_dimensions=tuple(
                 (kind, dimension)
                 for kind in dict.fromkeys(link.kind for link in self.links)

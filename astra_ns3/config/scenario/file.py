@@ -150,7 +150,8 @@ class EventConfig(ConfigModel):
     npu: Number | Literal["all"] | None = None
     """The NPU. Its host is down with the last of its NPUs. `all` goes with `control` alone."""
     nic: NodeName | None = None
-    """The NPU whose host's outward links are meant, or one port, as `host3:1`."""
+    """The NPU whose links out of its server are meant, with those of all NICs that it shares. Or one port of a NIC, as
+    `host3:1`, or of the switch that a shared NIC is on, as `switch4:0`."""
     up: OnOff | None = None
     """`false`: it goes down. `true`: it comes up again."""
     rate: RateOrShare | None = None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.shared_nics import shared_nics
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
@@ -45,6 +46,8 @@ RAILS = graph(
     switch=SWITCH,
 )
 
+SHARED_NICS = shared_nics()
+
 
 @pytest.mark.parametrize(
     ("network", "name", "npus", "parts", "rate_bps"),
@@ -57,6 +60,8 @@ RAILS = graph(
         (CLOS, "hosts", range(320), 320, 320 * 100 * G),
         (CLOS, "racks", range(320), 20, 20 * 4 * 400 * G),
         (RAILS, "hosts", range(8), 4, 8 * 100 * G),  # a server's links outwards, not those inside
+        (SHARED_NICS, "hosts", range(12), 3, 3 * 2 * 100 * G),
+        (SHARED_NICS, "racks", range(8), 1, 2 * 100 * G),  # both servers are on one leaf
     ],
 )
 def test_a_cut_has_the_links_that_lead_out_of_its_parts(

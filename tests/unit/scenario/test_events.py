@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.shared_nics import shared_nics
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.scenario.file import EventConfig, read_scenario
@@ -15,7 +16,7 @@ from astra_ns3.network.backends import ABILITIES
 from astra_ns3.network.plan import plan_network
 from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.events import Event, changes_of, check_heeded, check_not_cut, event_at, node_of
-from astra_ns3.topology.changes import Change, LinkTarget, NpuTarget, State, SwitchTarget, Target
+from astra_ns3.topology.changes import Change, LinkTarget, NpuTarget, State, SwitchTarget, Target, states_in_time
 from astra_ns3.topology.graph import Graph, Link
 
 RATE = 10**11
@@ -70,6 +71,37 @@ def test_a_nic_is_what_leads_out_of_the_server() -> None:
     inside = Graph(2, 2, links, (0, 1), (10**9,) * 2, switch_levels=(-1, 1), host_boxes=(0, 0))
     (found,) = changes_of(events({"at": 0, "nic": 1, "up": False}), inside)
     assert found.target == LinkTarget(3)
+
+
+@pytest.mark.parametrize(
+    ("keys", "nic", "expected"),
+    [
+        ({}, 5, [2, 3]),
+        ({"scale_up": {"planes": 2}}, 5, [2, 3]),
+        ({"scale_up": {"kind": "ring"}}, 5, [2, 3]),
+        ({"shared_nics": "pcie"}, 5, [6]),  # two PCIe links follow each NIC's line
+        ({"shared_nics": "pcie"}, 6, [9]),
+        ({}, "switch5:1", [3]),
+    ],
+)
+def test_nics_that_an_npu_shares_are_the_lines_out_of_its_server(
+    keys: dict[str, Any], nic: int | str, expected: list[int]
+) -> None:
+    found = changes_of(events({"at": 0, "nic": nic, "up": False}), shared_nics(**keys))
+    assert sorted(change.target.link for change in found if isinstance(change.target, LinkTarget)) == expected
+
+
+@pytest.mark.parametrize("nic", ["switch5:2", "switch0:0"])
+def test_a_port_inside_a_server_or_of_a_leaf_is_no_nic(nic: str) -> None:
+    with pytest.raises(InputError, match=f"port '{nic}' is of a switch, expected that of a host"):
+        changes_of(events({"at": 0, "nic": nic, "up": False}), shared_nics())
+
+
+def test_a_storm_of_a_shared_nic_stops_the_leaf() -> None:
+    lossy_inside = shared_nics(switch={"buffer": "64MiB"})
+    found = changes_of(events({"at": 0, "nic": "switch4:0", "storm": True}), lossy_inside)
+    ((_, present),) = states_in_time(lossy_inside, found)
+    assert [link.storm > 0 for link in present.links[:2]] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.leaf_spine import leaf_spine
+from support.shared_nics import shared_nics
 
 from astra_ns3.config.scenario.file import EventConfig, read_scenario
 from astra_ns3.errors import InputError
@@ -89,6 +90,31 @@ def test_a_nic_is_each_port_of_a_host_that_leads_out_of_its_server() -> None:
     found = failures(graph, nic={"mtbf": "100us", "repair": "1us"})
     assert {event.nic for event in found} == {"host0:1", "host0:2", "host1:1"}
     assert {event.link for event in failures(graph, link={"mtbf": "100us", "repair": "1us"})} == {1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("keys", "nics"),
+    [
+        ({}, {f"switch{switch}:{port}" for switch in range(4, 8) for port in (0, 1)}),
+        ({"scale_up": {"planes": 2}}, {f"switch{switch}:0" for switch in range(4, 12)}),
+        ({"scale_up": {"kind": "ring"}}, {f"switch{switch}:0" for switch in range(4, 20, 2)}),
+        ({"shared_nics": "pcie"}, {f"switch{switch}:0" for switch in range(4, 12)}),
+    ],
+)
+def test_switches_and_links_inside_servers_with_shared_nics_do_not_fail(keys: dict[str, Any], nics: set[str]) -> None:
+    often = {"mtbf": "100us", "repair": "1us"}
+    graph = shared_nics(**keys)
+    assert {event.switch for event in failures(graph, switch=often, until="10ms")} == {0, 1, 2, 3}
+    lines = {number for number, link in enumerate(graph.links) if link.rate_bps == 10**11 and link.delay_ps == 500_000}
+    assert len(lines) == 8 + 4
+    assert {event.link for event in failures(graph, link=often, until="10ms")} == lines
+    assert {event.nic for event in failures(graph, nic=often, until="10ms")} == nics
+
+
+def test_lines_between_servers_fail_where_no_switch_is_between() -> None:
+    graph = shared_nics(scale_out={"kind": "full-mesh"}, scale_up={"planes": 2})
+    found = failures(graph, link={"mtbf": "100us", "repair": "1us"}, until="10ms")
+    assert {event.link for event in found} == set(range(8 * 7 // 2))
 
 
 def test_the_published_set_has_its_42_events_in_54_days_on_16384_npus() -> None:

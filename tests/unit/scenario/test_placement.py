@@ -27,6 +27,11 @@ SERVERS = {
     "npus_per_node": 2,
     "scale_out": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "link": LINK, "switch": SWITCH},
 }
+SHARED_NICS = {
+    "nics_per_node": 1,
+    **SERVERS,
+    "scale_out": {**SERVERS["scale_out"], "hosts_per_leaf": 2},  # type: ignore[dict-item]
+}
 SHARED = {"kind": "single-switch", "npus": 8, "npus_per_host": 2}
 TORUS = {"kind": "torus", "shape": [4, 2]}
 
@@ -53,6 +58,8 @@ def got(kind: str, count: int, topology: dict[str, Any], *, taken: set[int] | No
         (FLAT, [(npu,) for npu in range(8)], [(0, 1, 2, 3), (4, 5, 6, 7)]),
         (RAILS, [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 1), (2, 3)]),
         (SERVERS, [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 1), (2, 3)]),
+        (SHARED_NICS, [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 1), (2, 3)]),
+        ({**SHARED_NICS, "shared_nics": "pcie"}, [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 1), (2, 3)]),
         (SHARED, [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 1, 2, 3)]),
         (TORUS, [(npu,) for npu in range(8)], [(npu,) for npu in range(8)]),
     ],

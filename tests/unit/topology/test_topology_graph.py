@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.shared_nics import shared_nics
 
 from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.errors import InputError
@@ -107,3 +108,8 @@ def test_hosts_behind_a_graphs_hosts_leave_the_numbers_and_names_of_all_others()
     assert more.host_boxes == (0, 3, 4, 5)
     assert [(link.a, link.b) for link in more.links] == [(0, 4), (1, 5), (4, 5), (2, 5), (3, 4), (3, 5)]
     assert without_hosts(more, 2, "storage") == graph
+
+
+def test_storage_of_a_rack_is_below_its_leaf_where_npus_share_nics() -> None:
+    graph = shared_nics(storage={"per": "rack", "link": {"rate": "100Gbps", "delay": "500ns"}})
+    assert [(link.a, link.b) for link in graph.links if link.kind == "storage"] == [(16, 18), (17, 19)]
