@@ -9,11 +9,17 @@ from typing import Any
 
 import pytest
 from contract.test_scenario_files import LINK, Files, leaf_spine, ring, star
+from oracles.causal_chain import CausalChain
 
 import astra_ns3
 from astra_ns3 import ScenarioResult
 from astra_ns3.errors import AstraNs3Error, InputError
 from astra_ns3.network.api import Limits
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.parts import STILL
+from astra_ns3.report.explanation.path import critical_path
+from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.report.explanation.what_ifs import NO_SLOW_NPUS
 
 US, MS = 10**6, 10**9
 TIMEOUT_PS = 100 * US
@@ -245,6 +251,21 @@ def test_an_npu_that_stands_still_computes_nothing_and_begins_no_message(recover
     assert before.tenants["one"].finish_ps < 200 * US < found.tenants["one"].finish_ps
     # NPU 0 sends its part meanwhile, so that NPU 1 has less to wait for.
     assert found.tenants["one"].finish_ps <= before.tenants["one"].finish_ps + 200 * US
+
+
+def test_the_chain_passes_an_npu_that_stands_still_as_messages_come(recovering: Recovering, tmp_path: Path) -> None:
+    job = [recovering.job("one", recovering.write("ring.txt", ring(1_000_000)), npus=[0, 1])]
+    idle = recovering.play(star(4), job)
+    still = [{"at": "15us", "npu": 1, "still": True, "for": "1ms"}]
+    options = {"record": ["timeline", "accounts"], "output": tmp_path / "out"}
+    found = recovering.play(star(4), job, still, **options).tenants["one"]
+    chain = critical_path(Tables(found))
+    assert CausalChain(found).problems(chain) == []
+    (link,) = [each for each in chain if each.kind == STILL]
+    assert (link.npu, link.end_ps) == (1, 1015 * US)
+    (saved,) = [each.time_ps for each in explain(found).what_ifs if each.change == NO_SLOW_NPUS]
+    assert saved == pytest.approx(link.time_ps, abs=1)
+    assert saved == pytest.approx(found.finish_ps - idle.finish_ps, rel=0.05)
 
 
 def test_an_npu_that_is_slower_for_a_while_computes_so_many_times_as_long(recovering: Recovering) -> None:

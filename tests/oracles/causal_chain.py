@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from astra_ns3.units import parse_time_ps
 from oracles.channel_kernels import ChannelKernels, Doing
 
 PS = 1000
@@ -110,6 +111,12 @@ class CausalChain:
         self.jitter_ps = int(system["start-jitter"]) * PS
         self.bytes_per_ns = int(system["reduction-bytes-per-ns"])
         self.npus = int(metadata["npus"])
+        self.stills = {
+            (npu, parse_time_ps(each["until"])): parse_time_ps(each["from"])
+            for each in (metadata.get("compute_slowdown") or {}).get("stragglers", ())
+            if each["factor"] == 1e18
+            for npu in each["npus"]
+        }
         self.kernels = ChannelKernels(result)
         self._doings: dict[Part, dict[int, Doing]] = {}
         self._index()
@@ -381,6 +388,11 @@ class CausalChain:
             costs = self.delays(phase.part).union(*(self.costs(phase.part, message) for message in early))
             if any(0 <= time_ps - cost <= self.jitter_ps for cost in costs):
                 yield "had", phase.part
+
+    def _through_still(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        """What an NPU was to handle while it stood still is handled at the end of that."""
+        if (link.npu, link.end_ps) in self.stills and self.stills[link.npu, link.end_ps] <= link.start_ps:
+            yield from (each for each in moments if each[0] == "had" and each[1][3] == link.npu)
 
     # In channels of NCCL.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import replace
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.report.explanation.channels import links_to
@@ -28,12 +29,14 @@ from astra_ns3.report.explanation.parts import (
     SLOT_COPYING,
     SLOT_LATENCY,
     STEP,
+    STILL,
     STOPPED,
     UPDATE,
     WORK,
     Segment,
 )
 from astra_ns3.report.explanation.run_tables import ACCESSES, Tables
+from astra_ns3.report.explanation.slowed import slowed_npus
 from astra_ns3.report.tables import Numbers
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
@@ -63,6 +66,7 @@ class Causes:
 
     def __init__(self, tables: Tables, ahead: Numbers | None = None) -> None:
         self._tables, self._ahead = tables, ahead
+        self._stills = [each for each in slowed_npus(tables.metadata) if each.span.factor == STANDS_STILL]
         self._of: Mapping[int, Callable[[Event], Iterator[Cause]]] = {
             _OPERATION: self._of_operation,
             _PROGRAM: self._of_program,
@@ -231,6 +235,7 @@ class Causes:
         phase = tables.phase(instance, npu)
         collective = unpack_instance(instance)[0]
         yield from self._of_handling(event)
+        yield from self._of_still(event)
         if phase < 0:  # it was not over when the run was stopped, so nobody knows when it began
             yield from self._of_unended(event, collective)
             return
@@ -274,6 +279,16 @@ class Causes:
                     Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
                 )
                 yield Cause(links, Event(_READY, int(tables.source[first]), start_ps, sent))
+
+    def _of_still(self, event: Event) -> Iterator[Cause]:
+        """An NPU no longer stood still, and was through with what it would have handled meanwhile."""
+        tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
+        collective = unpack_instance(instance)[0]
+        for still in self._stills:
+            if still.slows(npu) and still.span.until_ps == time_ps and tables.has_messages:
+                for due_ps in tables.handled_between(instance, npu, still.span.from_ps, time_ps):
+                    link = Segment(STILL, npu, due_ps, time_ps, collective=collective)
+                    yield Cause((link,), Event(_HANDLED, npu, due_ps, instance))
 
     def _of_unended(self, event: Event, collective: int) -> Iterator[Cause]:
         tables = self._tables

@@ -31,6 +31,8 @@ KERNEL, LATENCY, COPYING, BUSY, SIGNAL, SLOT_LATENCY, SLOT_COPYING = (
 
 REMOTE = "remote"
 """An access to a remote memory, with its wait for others."""
+STILL = "still"
+"""From when an NPU was to handle a message, or begin a part of a phase, until it no longer stands still."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ KINDS: Mapping[str, str] = {
     SLOT_LATENCY: "waiting for a free slot: latency before its signal",
     SLOT_COPYING: "waiting for a free slot: copying before its signal",
     REMOTE: "accesses to remote memory",
+    STILL: "NPUs standing still",
     STOPPED: "not over when the run was stopped",
     OTHER: "not followed",
 }

@@ -67,7 +67,7 @@ def _walked_back(causes: Causes, end: Event, begin_ps: int) -> tuple[Segment, ..
             seen.add(cause.event)
             steps.append((len(chain), causes.of(cause.event)))
     start_ps = furthest[-1].start_ps if furthest else end.time_ps
-    rest = Segment(OTHER, end.npu, begin_ps, start_ps)
+    rest = Segment(OTHER, furthest[-1].npu if furthest else end.npu, begin_ps, start_ps)
     return (rest, *reversed(furthest)) if start_ps > begin_ps else tuple(reversed(furthest))
 
 

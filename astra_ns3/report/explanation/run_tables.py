@@ -81,7 +81,7 @@ class Tables:
         operations, phases = table_of(run, "operations"), table_of(run, "phases")
         if operations is None or phases is None:
             raise wrong("the critical path needs what every NPU did: run with --record timeline")
-        self.npus = int(metadata["npus"])
+        self.metadata, self.npus = metadata, int(metadata["npus"])
         collectives = list(run.rows(COLLECTIVES))
         self.unended = frozenset(int(row["collective"]) for row in collectives if not row["end_us"])
         self.of_graphs = is_of_graphs(run)
@@ -267,6 +267,14 @@ class Tables:
     def has_messages(self) -> bool:
         """Whether single messages were recorded."""
         return self.messages is not None
+
+    def handled_between(self, instance: int, npu: int, begin_ps: int, end_ps: int) -> list[int]:
+        """Return when a part had begun, or handled a message at once as it came, by what that costs; the last first."""
+        part, phase, costs = self.part(instance, npu), self.phase(instance, npu), self.costs_ps(instance, npu)
+        found = {came_ps + cost_ps for came_ps in self.end[self._received.rows(part)].tolist() for cost_ps in costs}
+        if phase >= 0:
+            found |= {int(self.phase_start[phase]) + cost_ps for cost_ps in self.handling_ps(instance, npu)}
+        return sorted((time_ps for time_ps in found if begin_ps <= time_ps < end_ps), reverse=True)
 
     def handled_at(self, instance: int, npu: int, time_ps: int) -> Iterator[int]:
         """Return the messages of a part that may have been handled then, at once as they came, the last first."""

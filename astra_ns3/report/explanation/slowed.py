@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 
 from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.alignment import ranges
-from astra_ns3.report.explanation.parts import COMPUTE, Segment
+from astra_ns3.report.explanation.parts import COMPUTE, OTHER, STILL, Segment
 from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
 from astra_ns3.units import format_time, parse_time_ps
 
@@ -22,6 +22,10 @@ class Slowed:
 
     npus: tuple[int, ...] | None
     span: Span
+
+    def slows(self, npu: int) -> bool:
+        """Return whether an NPU is one of them."""
+        return self.npus is None or npu in self.npus
 
     @property
     def words(self) -> str:
@@ -52,21 +56,29 @@ def computing_saved(
     """Return how much sooner the end would come if NPUs computed twice as fast, and if none were slowed down.
 
     ``ahead``: the chain that passes the first of the messages that others waited for. It decides only as far as waits
-    of the ``chain`` are as long (``waits_ps``); without them, the chain itself does.
+    of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, so
+    each half of a computation begins as much sooner as those before have saved.
     """
 
     @cache
-    def pace(npu: int) -> Pace:
-        return Pace(each.span for each in slowed if each.npus is None or npu in each.npus)
+    def pace(npu: int, least: float = 1) -> Pace:
+        return Pace(each.span for each in slowed if each.slows(npu) and each.span.factor >= least)
 
-    def half(link: Segment) -> Fraction:
-        return Fraction(link.time_ps, 2)
+    def half(link: Segment, sooner_ps: Fraction) -> Fraction:
+        still, start_ps = pace(link.npu, STANDS_STILL), max(0, link.start_ps - int(sooner_ps))
+        work_ps = pace(link.npu).work_ps(link.start_ps, link.end_ps)
+        end_ps = pace(link.npu).end_ps(start_ps, work_ps / 2)
+        return still.work_ps(link.start_ps, link.end_ps) - still.work_ps(start_ps, end_ps)
 
-    def excess(link: Segment) -> Fraction:
-        return link.time_ps - pace(link.npu).work_ps(link.start_ps, link.end_ps)
+    def excess(link: Segment, _: Fraction) -> Fraction:
+        least = 1 if link.kind == COMPUTE else STANDS_STILL
+        return link.time_ps - pace(link.npu, least).work_ps(link.start_ps, link.end_ps)
 
-    def saved(of: Callable[[Segment], Fraction]) -> int:
-        own, first = (sum(of(link) for link in links if link.kind == COMPUTE) for links in (chain, ahead))
+    def saved(of: Callable[[Segment, Fraction], Fraction], *kinds: str) -> int:
+        own, first = (
+            reduce(lambda ps, link: ps + of(link, ps), (link for link in links if link.kind in kinds), Fraction())
+            for links in (chain, ahead)
+        )
         return int(max(own, min(first, own + waits_ps)))
 
-    return {FASTER_NPUS: saved(half), NO_SLOW_NPUS: saved(excess)}
+    return {FASTER_NPUS: saved(half, COMPUTE), NO_SLOW_NPUS: saved(excess, COMPUTE, STILL, OTHER)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from support.recorded_run import write_table
 from support.small_run import NPUS, small_run
 
 import astra_ns3
+from astra_ns3.config.compute_slowdown import STANDS_STILL
+from astra_ns3.playing.slowdown.pace import Span
 from astra_ns3.report.explanation.ahead import first_ahead
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.parts import COMPUTE, MESSAGE, Segment
-from astra_ns3.report.explanation.slowed import computing_saved, slowed_npus
+from astra_ns3.report.explanation.slowed import Slowed, computing_saved, slowed_npus
+from astra_ns3.units import PS_PER_NS as NS
 
 TWICE, WITHOUT = "with NPUs that compute twice as fast", "without slow NPUs"
 STRAGGLERS = [
@@ -46,6 +50,26 @@ def test_a_late_npu_decides_as_far_as_messages_wait_for_those_ahead(waits_ps: in
     chain = (Segment(COMPUTE, 0, 0, 40), Segment(MESSAGE, 0, 40, 200))
     ahead = (Segment(COMPUTE, 3, 0, 160), Segment(MESSAGE, 3, 160, 200))
     assert computing_saved(chain, ahead, waits_ps, slowed) == {TWICE: twice, WITHOUT: without}
+
+
+@pytest.mark.parametrize(
+    ("factor", "slow_ns", "end_ns", "twice_ns", "without_ns"),
+    [
+        (STANDS_STILL, (10, 1010), 1100, 50, 1000),
+        (STANDS_STILL, (51, 1051), 1100, 50, 1000),  # it ends before: what follows stands still
+        (1000, (10, 1010), 1099, 50, 999),
+        (1000, (51, 1051), 1099, 1049, 999),  # it ends before
+        (2, (10, 110), 150, 60, 50),
+    ],
+)
+def test_slow_times_are_as_long_for_faster_npus(
+    factor: float, slow_ns: tuple[int, int], end_ns: int, twice_ns: int, without_ns: int
+) -> None:
+    """NPU 3 computes for 5 ns, and then for 95 ns of its own pace."""
+    slowed = [Slowed((3,), Span(slow_ns[0] * NS, slow_ns[1] * NS, Fraction(factor)))]
+    chain = (Segment(COMPUTE, 3, 0, 5 * NS), Segment(COMPUTE, 3, 5 * NS, end_ns * NS))
+    saved = computing_saved(chain, chain, 0, slowed)
+    assert saved == {TWICE: pytest.approx(twice_ns * NS, abs=1), WITHOUT: pytest.approx(without_ns * NS, abs=1)}
 
 
 def test_the_first_message_ahead_is_the_one_that_found_its_port_idle(tmp_path: Path) -> None:
