@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 from astra_ns3.config.core.json_reading import reading_json
 from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
-from astra_ns3.experiments.described.csv_tables import explained_csv
+from astra_ns3.experiments.described.csv_tables import CSV_ASKED, explained_csv
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.forecasting.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
@@ -76,7 +76,8 @@ class Files:
     def path(self, name: str) -> Path:
         """Where the file ``name`` lies; raises InputError if the run has none."""
         if self.folder is None or not (self.folder / name).is_file():
-            raise wrong(f"there is no {name}; was it recorded?", self.folder or "this run")
+            expected = f" expected {CSV_ASKED[name]}" if name in CSV_ASKED else ""
+            raise wrong(f"there is no {name}; was it recorded?{expected}", self.folder or "this run")
         return self.folder / name
 
 

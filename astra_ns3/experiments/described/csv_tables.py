@@ -304,6 +304,14 @@ CSV_TABLES: Mapping[str, CsvTable] = {
 """By the name of the file."""
 
 
+CSV_ASKED: Mapping[str, str] = {
+    **dict.fromkeys((FLOW_COMPLETION, GOODPUT), "a workload that is a list of flows"),
+    MEMORY: "a workload that is a model",
+    EXPERTS: "a workload that is a model whose experts aren't chosen alike",
+}
+"""What a run needs that is to have a CSV file which others don't have."""
+
+
 def explained_csv(file: str) -> str:
     """Return the words of a CSV file and of its columns, a line each."""
     table = CSV_TABLES[file]

@@ -358,6 +358,20 @@ def test_tables_that_were_not_recorded_are_an_error() -> None:
             getattr(result, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("flow_completion", "a workload that is a list of flows"),
+        ("goodput", "a workload that is a list of flows"),
+        ("memory", "a workload that is a model"),
+        ("experts", "a workload that is a model whose experts aren't chosen alike"),
+    ],
+)
+def test_an_error_says_which_workload_has_a_csv_file(name: str, remedy: str) -> None:
+    with pytest.raises(InputError, match=rf"there is no {name}\.csv; was it recorded\? expected {remedy}$"):
+        getattr(astra_ns3.run(**small_run()), name)
+
+
 def test_flows_without_an_output_folder_live_as_long_as_the_result() -> None:
     pandas = pytest.importorskip("pandas")
 
