@@ -309,7 +309,7 @@ CSV_ASKED: Mapping[str, str] = {
     MEMORY: "a workload that is a model",
     EXPERTS: "a workload that is a model whose experts aren't chosen alike",
 }
-"""What a run needs that is to have a CSV file which others don't have."""
+"""A CSV file that not every run has, and the workload that it takes."""
 
 
 def explained_csv(file: str) -> str:
