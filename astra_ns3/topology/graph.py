@@ -101,7 +101,8 @@ class Graph:
     ``npu_host`` has the host of each NPU, ``switch_configs`` all that is known of each switch,
     ``switch_buffer_bytes`` its shared buffer (either may be left out). NPUs of one host talk over ``local``.
     ``dimensions``: NPUs along each logical dimension, the innermost first; ``bandwidths``: bits per second that an NPU
-    has in each. ``switch_levels``, ``switch_names`` and ``host_boxes`` (which hosts stand in one box) are for pictures.
+    has in each. ``switch_names`` are for pictures; ``switch_levels`` and ``host_boxes``
+    (which hosts stand in one box) also say what is inside servers, and who shares a rack.
     ``link_dimensions``: classes of links, each with its dimension, if it is of one alone. ``node_ids``: the number of
     each node in the file that the graph was read from, which some simulators hash to choose paths; empty: its own.
     ``forwarders``: hosts that forward, each by a switch inside it; these are the last switches, in this order.

@@ -40,8 +40,8 @@ struct FlowDemand
 struct FlowWait
 {
     uint32_t link{0};  //!< for this link, for NONE of its cap, or what FlowNetwork says
-    double ps{0.0};    //!< picoseconds beyond those that these bytes would take alone
-    double bytes{0.0}; //!< its bytes meanwhile; below 0 if its control lost them
+    double ps{0.0};    //!< picoseconds, of which bytes take some even alone
+    double bytes{0.0}; //!< its bytes meanwhile, if not left out; below 0: lost by its control
 };
 
 /// Who is told when flows end.
