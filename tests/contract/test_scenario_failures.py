@@ -16,10 +16,10 @@ from astra_ns3 import ScenarioResult
 from astra_ns3.errors import AstraNs3Error, InputError
 from astra_ns3.network.api import Limits
 from astra_ns3.report.explanation.explain import explain
-from astra_ns3.report.explanation.parts import STILL
+from astra_ns3.report.explanation.parts import OTHER, STILL
 from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.explanation.what_ifs import NO_SLOW_NPUS
+from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
 
 US, MS = 10**6, 10**9
 TIMEOUT_PS = 100 * US
@@ -266,6 +266,36 @@ def test_the_chain_passes_an_npu_that_stands_still_as_messages_come(recovering: 
     (saved,) = [each.time_ps for each in explain(found).what_ifs if each.change == NO_SLOW_NPUS]
     assert saved == pytest.approx(link.time_ps, abs=1)
     assert saved == pytest.approx(found.finish_ps - idle.finish_ps, rel=0.05)
+
+
+@pytest.mark.parametrize("factor", [1, 4])
+def test_faster_computing_helps_before_an_npu_stands_still_only_if_it_had_no_time_left(
+    recovering: Recovering, tmp_path: Path, factor: int
+) -> None:
+    """Messages of the first pass come while NPU 1 stands still, by two events that meet; a second pass follows.
+
+    NPU 0 takes ``factor`` times as long to compute, and NPU 1 waits for its first message.
+    """
+    work = "DATA\n1\none -1 100000 NONE 0 0 NONE 0 0 ALLREDUCE 1000000 0\n"
+    job = [recovering.job("one", recovering.write("one.txt", work), npus=[0, 1], passes=2)]
+    stalls = [
+        {"at": at, "npu": 1, "still": True, "for": length} for at, length in (("120us", "400us"), ("300us", "1ms"))
+    ]
+    stills: list[dict[str, Any]] = [*stalls, {"at": "0us", "npu": 0, "slower": factor, "for": "1ms"}]
+    options: Mapping[str, Any] = {"record": ["timeline", "accounts"]}
+    runs = [
+        recovering.play(star(4), job, stills, compute_scale=scale, output=tmp_path / str(scale), **options).tenants[
+            "one"
+        ]
+        for scale in (1.0, 0.5)
+    ]
+    chain = critical_path(Tables(runs[0]))
+    assert CausalChain(runs[0]).problems(chain) == []
+    kinds = {each.kind for each in chain}
+    assert STILL in kinds
+    assert OTHER not in kinds
+    saved = {each.change: each.time_ps for each in explain(runs[0]).what_ifs}
+    assert saved.get(FASTER_NPUS, 0) == pytest.approx(runs[0].finish_ps - runs[1].finish_ps, rel=0.06)
 
 
 def test_an_npu_that_is_slower_for_a_while_computes_so_many_times_as_long(recovering: Recovering) -> None:

@@ -111,12 +111,12 @@ class CausalChain:
         self.jitter_ps = int(system["start-jitter"]) * PS
         self.bytes_per_ns = int(system["reduction-bytes-per-ns"])
         self.npus = int(metadata["npus"])
-        self.stills = {
-            (npu, parse_time_ps(each["until"])): parse_time_ps(each["from"])
+        self.stills = [
+            (npu, parse_time_ps(each["from"]), parse_time_ps(each["until"]))
             for each in (metadata.get("compute_slowdown") or {}).get("stragglers", ())
             if each["factor"] == 1e18
             for npu in each["npus"]
-        }
+        ]
         self.kernels = ChannelKernels(result)
         self._doings: dict[Part, dict[int, Doing]] = {}
         self._index()
@@ -391,7 +391,13 @@ class CausalChain:
 
     def _through_still(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
         """What an NPU was to handle while it stood still is handled at the end of that."""
-        if (link.npu, link.end_ps) in self.stills and self.stills[link.npu, link.end_ps] <= link.start_ps:
+        goes_on_ps = 0
+        until_ps = link.start_ps
+        while until_ps > goes_on_ps:
+            goes_on_ps = until_ps
+            ends = (until for npu, since, until in self.stills if npu == link.npu and since <= goes_on_ps)
+            until_ps = max(ends, default=0)
+        if goes_on_ps == link.end_ps:
             yield from (each for each in moments if each[0] == "had" and each[1][3] == link.npu)
 
     # In channels of NCCL.

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import replace
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.report.explanation.channels import links_to
@@ -36,7 +35,7 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.run_tables import ACCESSES, Tables
-from astra_ns3.report.explanation.slowed import slowed_npus
+from astra_ns3.report.explanation.slowed import slowed_npus, standing
 from astra_ns3.report.tables import Numbers
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
@@ -66,7 +65,7 @@ class Causes:
 
     def __init__(self, tables: Tables, ahead: Numbers | None = None) -> None:
         self._tables, self._ahead = tables, ahead
-        self._stills = [each for each in slowed_npus(tables.metadata) if each.span.factor == STANDS_STILL]
+        self._slowed = slowed_npus(tables.metadata)
         self._of: Mapping[int, Callable[[Event], Iterator[Cause]]] = {
             _OPERATION: self._of_operation,
             _PROGRAM: self._of_program,
@@ -284,9 +283,9 @@ class Causes:
         """An NPU no longer stood still, and was through with what it would have handled meanwhile."""
         tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
         collective = unpack_instance(instance)[0]
-        for still in self._stills:
-            if still.slows(npu) and still.span.until_ps == time_ps and tables.has_messages:
-                for due_ps in tables.handled_between(instance, npu, still.span.from_ps, time_ps):
+        for from_ps, until_ps in standing(self._slowed, npu):
+            if until_ps == time_ps and tables.has_messages:
+                for due_ps in tables.handled_between(instance, npu, from_ps, time_ps):
                     link = Segment(STILL, npu, due_ps, time_ps, collective=collective)
                     yield Cause((link,), Event(_HANDLED, npu, due_ps, instance))
 

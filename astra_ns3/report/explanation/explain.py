@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,7 @@ from astra_ns3.report.explanation.parts import (
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
 from astra_ns3.report.explanation.served import Served
-from astra_ns3.report.explanation.slowed import Slowed, computing_saved, slowed_npus
+from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus
 from astra_ns3.report.explanation.what_ifs import (
     ANEW,
     AT_LEAST,
@@ -100,7 +101,6 @@ def explain(
     hops, served = _hops(run, messages, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(metadata)
-    parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
     found = Explanation(
         subject,
         time_ps,
@@ -110,7 +110,7 @@ def explain(
         dict(_by_kind(segments).most_common()),
         communications,
         _by_protocol(segments),
-        _what_would_help(run, tables, segments, parts, iteration, collective),
+        _what_would_help(run, tables, segments, iteration, collective),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, (hops, served), segments, names, top),
@@ -170,23 +170,25 @@ def _what_would_help(
     run: Records,
     tables: Tables | None,
     segments: tuple[Segment, ...],
-    parts: Mapping[str, int],
     iteration: int | None,
     collective: int | None,
 ) -> tuple[WhatIf, ...]:
-    """Return the changes that would help, the most first; ``parts``: of the times of the chain's messages."""
+    """Return the changes that would help, the most first."""
     messages = None if tables is None else tables.messages
-    ahead, slowed = segments, slowed_npus(run.metadata)
+    ahead, slowed, late = segments, slowed_npus(run.metadata), since_still(segments)
+    waited = _parts_of_messages(segments, messages)
+    time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     if messages is not None and not remedy:
         ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
     found = what_ifs(
-        _by_kind(segments),
-        parts,
-        waited_for_others(segments, messages),
+        _by_kind(late),
+        _parts_of_messages(late, messages),
+        waited_for_others(late, messages),
         _lines(run, tables, iteration is None and collective is None),
-        sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata),
-        computing_saved(segments, ahead, sum(parts.get(name, 0) for name in NIC_WAITS), slowed),
+        time_ps,
+        computing_saved(segments, ahead, sum(waited.get(name, 0) for name in NIC_WAITS), slowed, messages),
+        sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
     )
     return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)
 
@@ -276,12 +278,15 @@ def _by_protocol(segments: Sequence[Segment]) -> tuple[ChannelTime, ...]:
     return tuple(ChannelTime(kind, protocol, ps) for (kind, protocol), ps in times.most_common())
 
 
-def _parts_of_signals(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
-    """Return the times of the chain's signals, part by part."""
-    rows = [each.message for each in segments if each.kind == SIGNAL and each.whole]
-    if messages is None or not has_accounts(messages) or not rows:
-        return Counter[str]()
-    return Counter({name: int(messages[name][rows].sum()) for name in PARTS})
+def _parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
+    """Return the times of the chain's messages and signals, part by part."""
+    links = [each for each in segments if each.kind in (MESSAGE, PHASE, SIGNAL)]
+    told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
+    rows = list(compress((each.message for each in links), told))
+    found = Counter({name: int((messages or {})[name][rows].sum()) for name in PARTS if rows})
+    pairs = zip(links, told, strict=True)
+    found[WHOLE] += sum(each.time_ps for each, known in pairs if not known and each.kind != SIGNAL)
+    return found
 
 
 def _names(run: Records) -> dict[int, str]:

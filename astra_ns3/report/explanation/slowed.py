@@ -12,6 +12,7 @@ from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.alignment import ranges
 from astra_ns3.report.explanation.parts import COMPUTE, OTHER, STILL, Segment
+from astra_ns3.report.explanation.run_tables import Columns
 from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
 from astra_ns3.units import format_time, parse_time_ps
 
@@ -50,14 +51,30 @@ def slowed_npus(metadata: RunDocument) -> tuple[Slowed, ...]:
     return tuple(found)
 
 
+def standing(slowed: Sequence[Slowed], npu: int) -> list[tuple[int, int]]:
+    """Return from when to when an NPU stands still, where it goes on: spans that meet are one."""
+    found: list[tuple[int, int]] = []
+    stood = (each.span for each in slowed if each.slows(npu) and each.span.factor == STANDS_STILL)
+    spans = ((span.from_ps, span.until_ps) for span in stood if span.until_ps is not None)
+    for from_ps, until_ps in sorted(spans):
+        before = found.pop() if found and from_ps <= found[-1][1] else (from_ps, from_ps)
+        found.append((before[0], max(before[1], until_ps)))
+    return found
+
+
 def computing_saved(
-    chain: Sequence[Segment], ahead: Sequence[Segment], waits_ps: int, slowed: Sequence[Slowed]
+    chain: Sequence[Segment],
+    ahead: Sequence[Segment],
+    waits_ps: int,
+    slowed: Sequence[Slowed],
+    messages: Columns | None = None,
 ) -> Mapping[str, int]:
     """Return how much sooner the end would come if NPUs computed twice as fast, and if none were slowed down.
 
     ``ahead``: the chain that passes the first of the messages that others waited for. It decides only as far as waits
     of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, so
-    each half of a computation begins as much sooner as those before have saved.
+    each half of a computation begins as much sooner as those before have saved. What comes to an NPU that stands still
+    is handled no sooner, but the NPU can do more before, unless it waited for the first of the ``messages`` then.
     """
 
     @cache
@@ -65,6 +82,9 @@ def computing_saved(
         return Pace(each.span for each in slowed if each.slows(npu) and each.span.factor >= least)
 
     def half(link: Segment, sooner_ps: Fraction) -> Fraction:
+        if link.kind == STILL:
+            (stood_ps,) = (from_ps for from_ps, until_ps in standing(slowed, link.npu) if until_ps == link.end_ps)
+            return -min(sooner_ps, Fraction(_first_due_ps(link, stood_ps, messages) - stood_ps))
         still, start_ps = pace(link.npu, STANDS_STILL), max(0, link.start_ps - int(sooner_ps))
         work_ps = pace(link.npu).work_ps(link.start_ps, link.end_ps)
         end_ps = pace(link.npu).end_ps(start_ps, work_ps / 2)
@@ -81,4 +101,18 @@ def computing_saved(
         )
         return int(max(own, min(first, own + waits_ps)))
 
-    return {FASTER_NPUS: saved(half, COMPUTE), NO_SLOW_NPUS: saved(excess, COMPUTE, STILL, OTHER)}
+    return {FASTER_NPUS: saved(half, COMPUTE, STILL), NO_SLOW_NPUS: saved(excess, COMPUTE, STILL, OTHER)}
+
+
+def since_still(chain: Sequence[Segment]) -> Sequence[Segment]:
+    """Return the links after the last NPU that stood still, which goes on no sooner if they come sooner."""
+    last = max((number for number, link in enumerate(chain) if link.kind == STILL), default=-1)
+    return chain[last + 1 :]
+
+
+def _first_due_ps(link: Segment, from_ps: int, messages: Columns | None) -> int:
+    """Return when the first of the messages came that waited until an NPU went on, as far as is known."""
+    if messages is None:
+        return link.start_ps
+    came_ps = messages["end_ps"][messages["destination"] == link.npu]
+    return int(min(came_ps[came_ps >= from_ps], default=link.start_ps))

@@ -120,11 +120,13 @@ def what_ifs(
     lines: Lines,
     time_ps: int,
     computing: Mapping[str, int],
+    before_ps: int = 0,
 ) -> tuple[WhatIf, ...]:
     """Return the changes that would help, the most first.
 
     ``kinds``: times of the chain that are no messages; ``parts``: of its messages; ``others_ps``: what they waited in
-    NICs for other collectives; ``time_ps``: the whole; ``computing``: what faster computing would save.
+    NICs for other collectives; ``time_ps``: the whole; ``computing``: what faster computing would save. All but the
+    last two without ``before_ps``, until the last NPU that stood still went on.
     """
     found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
@@ -136,7 +138,7 @@ def what_ifs(
     # A line that is busy most of the time needs less then; else round trips may hide what it is busy with.
     is_busy = lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps
     saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
-    saved_ps = min(saved_ps, (time_ps - _hiding_ps(kinds, parts)) // 2)
+    saved_ps = min(saved_ps, (time_ps - before_ps - _hiding_ps(kinds, parts)) // 2)
     found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines) // 2, saved_ps)
     found |= computing
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)

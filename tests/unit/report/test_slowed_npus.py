@@ -17,8 +17,8 @@ from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.playing.slowdown.pace import Span
 from astra_ns3.report.explanation.ahead import first_ahead
 from astra_ns3.report.explanation.explain import explain
-from astra_ns3.report.explanation.parts import COMPUTE, MESSAGE, Segment
-from astra_ns3.report.explanation.slowed import Slowed, computing_saved, slowed_npus
+from astra_ns3.report.explanation.parts import COMPUTE, MESSAGE, STILL, Segment
+from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus, standing
 from astra_ns3.units import PS_PER_NS as NS
 
 TWICE, WITHOUT = "with NPUs that compute twice as fast", "without slow NPUs"
@@ -70,6 +70,31 @@ def test_slow_times_are_as_long_for_faster_npus(
     chain = (Segment(COMPUTE, 3, 0, 5 * NS), Segment(COMPUTE, 3, 5 * NS, end_ns * NS))
     saved = computing_saved(chain, chain, 0, slowed)
     assert saved == {TWICE: pytest.approx(twice_ns * NS, abs=1), WITHOUT: pytest.approx(without_ns * NS, abs=1)}
+
+
+@pytest.mark.parametrize("due_ns", [150, 130, 110])
+def test_what_comes_sooner_to_an_npu_that_stands_still_waits_longer(due_ns: int) -> None:
+    """NPU 0 computes for 100 ns, and half of that for what NPU 1 handles once it has stood still from 90 ns on.
+
+    It computes 60 ns then. Its message comes 50 ns sooner, and so before NPU 1 stands still, if it came at 130 ns.
+    """
+    slowed = [Slowed((1,), Span(90 * NS, 900 * NS, Fraction(STANDS_STILL)))]
+    chain = (
+        Segment(COMPUTE, 0, 0, 100 * NS),
+        Segment(MESSAGE, 0, 100 * NS, due_ns * NS),
+        Segment(STILL, 1, due_ns * NS, 900 * NS),
+        Segment(COMPUTE, 1, 900 * NS, 960 * NS),
+    )
+    assert computing_saved(chain, chain, 0, slowed)[TWICE] == pytest.approx((max(50 - due_ns + 90, 0) + 30) * NS, abs=2)
+    assert since_still(chain) == chain[3:]
+    assert since_still(chain[:2]) == chain[:2]
+
+
+def test_times_of_standing_still_that_meet_are_one() -> None:
+    spans = [(5, 9), (20, 30), (8, 12), (30, 31), (40, None)]
+    slowed = [Slowed((1,), Span(*each, Fraction(STANDS_STILL))) for each in spans]
+    slowed += [Slowed((2,), Span(0, 50, Fraction(STANDS_STILL))), Slowed(None, Span(0, 99, Fraction(2)))]
+    assert standing(slowed, 1) == [(5, 12), (20, 31)]
 
 
 def test_the_first_message_ahead_is_the_one_that_found_its_port_idle(tmp_path: Path) -> None:
