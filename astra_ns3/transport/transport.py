@@ -71,7 +71,8 @@ class Transport(ABC):
     """A transport with the keys of a network file, on the network of ``outline``, which is all that it travels over.
 
     ``largest_frame_bytes`` and ``largest_wire_bytes``: of any of its frames, in a buffer and on the line.
-    ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit.
+    ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit;
+    ``window_of_path``: this is that of the longest path, and each other one has its own.
     ``priority``: of its data; ``answer_priorities``: of its other frames, where these have their own.
     ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
     ``pair_of_message``: each message opens a queue pair of its own.
@@ -135,6 +136,7 @@ class Transport(ABC):
     flow_window_growth: float = 0.0
     flow_window_step_bytes: int = 0
     flow_opening_wire_bytes: int = 0
+    window_of_path: bool = False
 
     @classmethod
     @abstractmethod

@@ -22,7 +22,8 @@ class OracleFlow:
     """A message: ``forth`` and ``back`` are links with the share of the bytes that crosses each.
 
     ``bytes`` on the line, ``back_share`` bytes of acknowledgements for each, sent ``after_ps`` later,
-    ``cap`` bytes per ps; where it is below the lines', a window goes out in each round trip of ``trip_ps``.
+    ``cap`` bytes per ps; where it is below the lines', a window goes out in each ``window_trip_ps``, a round
+    trip of ``trip_ps`` and what the first packet's acknowledgement waits for others.
     ``queue``: flows of one queue go one after the other.
     ``data``, ``window``: bytes without headers; ``headroom``: what bytes beyond the first two windows of a queue count
     more; ``start_cost``: round trips that a new queue loses, for each factor e between the rate ``alone`` and its own,
@@ -45,6 +46,7 @@ class OracleFlow:
     start_cost: float = 0.0
     alone: float = 1.0
     trip_ps: float = 0.0
+    window_trip_ps: float = 0.0
     step: int = 0
     line_bytes: float = 1.0
     packet: float = 0.0
@@ -120,9 +122,10 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
             line = min(lines[link] for link in flow.forth)
             if flow.window and (flow.step or flow.cap < line):
                 _cap(flow, line, now, windows, ended.get(flow.queue, -math.inf))
+            flow.cap *= 1 + _more(flow, _sent_before(flow, sent, ended)) / flow.bytes
         fill(active, {link: rate - answers.kept[link] for link, rate in lines.items()})
         for flow in starts:
-            first = 0 if flow.start_ps >= ended.get(flow.queue, 0.0) or flow.queue < 0 else sent[flow.queue]
+            first = _sent_before(flow, sent, ended)
             is_new = flow.queue < 0 or flow.queue not in sent
             sent[flow.queue] = first + flow.data
             nic = next(iter(flow.forth))
@@ -149,11 +152,11 @@ def _cap(
     flow: OracleFlow, line: float, now: float, windows: dict[int, tuple[int, float, float]], idle_ps: float
 ) -> None:
     """Set the most that a window lets out: as much as it has alone, but never more than of a fresh window."""
-    enough = line / flow.line_bytes * flow.trip_ps
+    enough = line / flow.line_bytes * flow.window_trip_ps
     sent, since, window = windows.get(flow.queue, (0, now, float(flow.window)))
     if flow.queue < 0 or flow.queue not in windows:
         sent, since, window = 0, now, float(flow.window)
-    elif now >= idle_ps + flow.trip_ps:
+    elif now >= idle_ps + flow.window_trip_ps:
         window = max(window, min(window + sent * flow.step / window, enough))
         sent, since = 0, now
 
@@ -164,11 +167,22 @@ def _cap(
         if opened < enough:
             whole = (data - gone - 1) // opened
             gone, trips = gone + whole * opened, trips + whole
-        return trips * flow.trip_ps + (data - gone) * flow.line_bytes / line
+        return trips * flow.window_trip_ps + (data - gone) * flow.line_bytes / line
 
     least_ps = flow.bytes / line if flow.step else left_ps(flow.data)
     flow.cap = flow.bytes / max(left_ps(sent + flow.data) - (now - since), least_ps)
     windows[flow.queue] = sent + flow.data, since, window
+
+
+def _sent_before(flow: OracleFlow, sent: dict[int, int], ended: dict[int, float]) -> int:
+    """What its queue has sent since it was idle."""
+    return 0 if flow.start_ps >= ended.get(flow.queue, 0.0) or flow.queue < 0 else sent[flow.queue]
+
+
+def _more(flow: OracleFlow, sent: int) -> float:
+    """How much longer its bytes are counted: those beyond two windows of its queue."""
+    free = max(2 * flow.window - sent, 0)
+    return flow.bytes * flow.headroom * max(flow.data - free, 0) / max(flow.data, 1)
 
 
 def _begin(flow: OracleFlow, sent: int, most: float) -> None:
@@ -176,8 +190,7 @@ def _begin(flow: OracleFlow, sent: int, most: float) -> None:
 
     ``sent``: by its queue before it; ``most``: rate that its own line lets it begin with; 0: its queue has sent before.
     """
-    free = max(2 * flow.window - sent, 0)
-    more = flow.bytes * flow.headroom * max(flow.data - free, 0) / max(flow.data, 1)
+    more = _more(flow, sent)
     flow.back_share *= flow.bytes / (flow.bytes + more)
     flow.left = flow.bytes + more
     flow.gains = 1 / (flow.rise * flow.trip_ps) if flow.rise else 0.0

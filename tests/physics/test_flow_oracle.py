@@ -132,14 +132,19 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
     forth, back = _links(plan, flow.sender, flow.receiver), _links(plan, flow.receiver, flow.sender)
     pairs, queues = plan.graph.hosts, transport.queue_pairs
     queue = -1 if transport.pair_of_message else ((flow.sender * pairs + flow.receiver) * queues + turn % queues)
-    cap, trip_ps = float("inf"), 0.0
-    if transport.window_bytes:
+    cap, trip_ps, window_trip_ps = float("inf"), 0.0, 0.0
+    window, lowest = transport.window_bytes, min(_rate(plan, link) for link in forth)
+    if window:
         full = sum((payload + wire) / _rate(plan, link) for link in forth)
         answer = sum(ack / _rate(plan, link) for link in back)
         delays = sum(plan.graph.links[link // 2].delay_ps for link in (*forth, *back))
         trip_ps = full + answer + delays
+        window = int(trip_ps * lowest) if transport.window_of_path else window
+        together = min(transport.answer_every, -(-window // payload))
+        window_trip_ps = trip_ps + (together - 1) * (payload + wire) / lowest
         if not transport.flow_window_step_bytes:
-            cap = transport.window_lets_out_bytes / payload * (payload + wire) / trip_ps
+            window = -(-window // payload) * payload
+            cap = window / payload * (payload + wire) / window_trip_ps
     return OracleFlow(
         flow.start_ps,
         bytes,
@@ -150,11 +155,12 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
         cap,
         queue,
         flow.bytes,
-        transport.flow_first_window_bytes or transport.window_lets_out_bytes,
+        window,
         1 / (1 - transport.flow_headroom) - 1,
         transport.flow_start_cost,
-        min(cap, *(_rate(plan, link) for link in forth)),
+        min(cap, lowest),
         trip_ps,
+        window_trip_ps,
         transport.flow_window_step_bytes,
         (payload + wire) / payload,
         payload + wire,

@@ -273,6 +273,8 @@ class Dctcp(_FromSet):
 class _Utilisation(_FromSet):
     default_window: ClassVar[Window] = "bdp"
     window_scales: ClassVar[bool] = True
+    flow_start_cost: ClassVar[float] = 2.0
+    flow_rise_round_trips: ClassVar[float] = 8.0
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""
@@ -286,6 +288,10 @@ class _Utilisation(_FromSet):
     fast_react: OnOff | None = None
     """Whether acknowledgements between two updates of the reference rate change the rate too."""
 
+    def flow_headroom(self, numbers: Mapping[str, float]) -> float:
+        """Beside ``eta``, what the short queues take that data and acknowledgements make where they meet."""
+        return 1 - numbers["eta"] * _QUEUES_BELOW_ETA
+
 
 class Hpcc(_Utilisation):
     """HPCC: telemetry of each hop holds the bytes in flight below ``eta`` times what the path can take."""
@@ -294,8 +300,6 @@ class Hpcc(_Utilisation):
     flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 4)
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
-    flow_start_cost: ClassVar[float] = 2.0
-    flow_rise_round_trips: ClassVar[float] = 8.0
     lasting: ClassVar[frozenset[str]] = frozenset({"multiple_rates"})
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
@@ -305,10 +309,6 @@ class Hpcc(_Utilisation):
     def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
         """Unless ``base_rtt`` stands in for it."""
         return not numbers["base_rtt"]
-
-    def flow_headroom(self, numbers: Mapping[str, float]) -> float:
-        """Beside ``eta``, what the short queues take that data and acknowledgements make where they meet."""
-        return 1 - numbers["eta"] * _QUEUES_BELOW_ETA
 
 
 class HpccPint(_Utilisation):

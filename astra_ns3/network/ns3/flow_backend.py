@@ -148,6 +148,7 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "answer_every": transport.answer_every,
         "reducer_answer_every": transport.reducer_answer_every or transport.answer_every,
         "window_bytes": 0 if transport.flow_window_step_bytes else transport.window_lets_out_bytes,
+        "window_of_path": transport.window_of_path,
         "first_window_bytes": transport.flow_first_window_bytes,
         "window_growth": transport.flow_window_growth,
         "window_step_bytes": transport.flow_window_step_bytes,

@@ -83,26 +83,29 @@ def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> lis
 
 
 def _window_warnings(transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
-    moves = transport.congestion_control.moves_window(parameters.control_parameters)
-    if parameters.window_of_path or (parameters.window_bytes > 0 and moves):
+    window = window_bytes(parameters, outline)
+    if window > 0 and transport.congestion_control.moves_window(parameters.control_parameters):
         return []  # a window that moves is only the first
-    if parameters.window_bytes == 0:
-        if not parameters.congestion_control.startswith("hpcc"):
+    if window == 0:
+        if parameters.window_of_path or not parameters.congestion_control.startswith("hpcc"):
             return []
         return [
             f"congestion_control {parameters.congestion_control} without a window does not bound what is in flight "
             "while its telemetry is under way: set window: bdp"
         ]
-    round_trip_ps = base_round_trip_ps(parameters, outline)
-    packets = -(-parameters.window_bytes // parameters.payload_bytes)  # the last may reach beyond it
-    window_ps = packets * transmission_ps(parameters.largest_wire_bytes, outline.slowest_bps)
+    packets = -(-window // parameters.payload_bytes)  # the last may reach beyond it
+    packet_ps = transmission_ps(parameters.largest_wire_bytes, outline.slowest_bps)
+    others = min(parameters.ack_every, packets) - 1  # that the first one's acknowledgement waits for
+    round_trip_ps = base_round_trip_ps(parameters, outline) + others * packet_ps
+    window_ps = packets * packet_ps
     queue_pairs = parameters.queue_pairs_per_pair
     if queue_pairs * window_ps >= round_trip_ps:
         return []
     together = "one queue pair reaches" if queue_pairs == 1 else f"the {queue_pairs} queue pairs of two NPUs reach"
+    every = f" with ack_every {parameters.ack_every}" if others else ""
     return [
-        f"window {format_bytes(parameters.window_bytes)} cannot fill the link: it is sent in {format_time(window_ps)} "
-        f"and acknowledged after {format_time(round_trip_ps)}, so {together} "
+        f"window {format_bytes(window)} cannot fill the link: it is sent in {format_time(window_ps)} "
+        f"and acknowledged after {format_time(round_trip_ps)}{every}, so {together} "
         f"{100 * queue_pairs * window_ps // round_trip_ps}% of the rate"
     ]
 

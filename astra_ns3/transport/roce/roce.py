@@ -84,6 +84,7 @@ class Roce(Transport):
             answer_wire_bytes=parameters.ack_wire_bytes,
             payload_bytes=parameters.payload_bytes,
             window_bytes=window,
+            window_of_path=parameters.window_of_path and not parameters.longest_round_trip,
             acknowledged=parameters.acknowledged,
             priority=parameters.priority,
             answer_priorities=(

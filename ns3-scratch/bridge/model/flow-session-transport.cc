@@ -23,6 +23,7 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "answer_every", kind.answerEvery);
     part(prefix + "reducer_answer_every", kind.reducerAnswerEvery);
     part(prefix + "window_bytes", kind.windowBytes);
+    part(prefix + "window_of_path", kind.windowOfPath);
     part(prefix + "first_window_bytes", kind.firstWindowBytes);
     part(prefix + "window_growth", kind.windowGrowth);
     part(prefix + "window_step_bytes", kind.windowStepBytes);

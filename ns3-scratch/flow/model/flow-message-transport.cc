@@ -205,9 +205,31 @@ FlowMessageTransport::WayOf(const Queue& queue, const std::vector<FlowLine>& lin
     {
         const int64_t answerPs = path.ExactAnswerPs(kind.answerWireBytes);
         const int64_t roundTripPs = AlonePs(kind, path, kind.payloadBytes) + answerPs;
-        m_ways.push_back({std::move(path), roundTripPs, kind.acknowledged ? answerPs : 0});
+        Way& way = m_ways.emplace_back();
+        way.roundTripPs = roundTripPs;
+        way.answerPs = kind.acknowledged ? answerPs : 0;
+        SetWindows(way, kind, path.lowestRateBps);
+        way.path = std::move(path);
     }
     return found->second;
+}
+
+void
+FlowMessageTransport::SetWindows(Way& way, const FlowTransportKind& kind, uint64_t lowestBps)
+{
+    way.windowBytes = kind.windowBytes;
+    way.firstWindowBytes = kind.firstWindowBytes;
+    way.inFlightBytes = kind.inFlightBytes;
+    if (!kind.windowOfPath)
+    {
+        return;
+    }
+    const double bits = static_cast<double>(way.roundTripPs) * static_cast<double>(lowestBps);
+    const auto bytes = std::max<uint64_t>(static_cast<uint64_t>(bits / FABRIC_PS_TIMES_BITS), 1);
+    const uint64_t packets = (bytes + kind.payloadBytes - 1) / kind.payloadBytes;
+    way.windowBytes = kind.windowBytes > 0 ? packets * kind.payloadBytes : 0;
+    way.firstWindowBytes = kind.firstWindowBytes > 0 ? bytes : 0;
+    way.inFlightBytes = kind.inFlightBytes > 0 ? static_cast<int64_t>(bytes) : kind.inFlightBytes;
 }
 
 void
@@ -374,12 +396,14 @@ FlowMessageTransport::Begin(uint32_t number)
 {
     Queue& queue = m_queues[number];
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const Way& way = m_ways[queue.way];
+    const uint64_t opening = way.windowBytes > 0 ? way.windowBytes : way.firstWindowBytes;
     const FlowPackets packets(kind, queue.messages.front().bytes);
     FlowDemand demand{*queue.forth, *queue.back};
     const auto wireBytes = static_cast<double>(packets.WireBytes(kind));
     const uint64_t bytes = queue.messages.front().bytes;
     const uint64_t after = queue.sentBytes + bytes;
-    const uint64_t free = std::max(queue.sentBytes, BLIND_WINDOWS * kind.windowBytes);
+    const uint64_t free = std::max(queue.sentBytes, BLIND_WINDOWS * way.windowBytes);
     const double bound = static_cast<double>(after - std::min(after, free)) / bytes;
     demand.bytes = wireBytes * (1.0 + kind.headroom * bound);
     demand.used = wireBytes / demand.bytes;
@@ -387,28 +411,23 @@ FlowMessageTransport::Begin(uint32_t number)
         static_cast<double>(CountAnswers(queue, packets) * kind.answerWireBytes) / demand.bytes;
     const bool one = packets.full == 0;
     const uint64_t firstBytes = kind.WireBytes(one ? packets.lastBytes : kind.payloadBytes);
-    const RocePath& path = m_ways[queue.way].path;
-    demand.answersAfterPs = path.TravelPs(0, firstBytes, firstBytes);
+    demand.answersAfterPs = way.path.TravelPs(0, firstBytes, firstBytes);
     if (m_queued)
     {
-        demand.answersAfterPs -= path.delayPs;
+        demand.answersAfterPs -= way.path.delayPs;
     }
-    if (kind.windowBytes > 0)
-    {
-        const double inFlight = static_cast<double>(kind.windowBytes) / kind.payloadBytes *
-                                static_cast<double>(kind.WireBytes(kind.payloadBytes));
-        demand.cap = inFlight / static_cast<double>(m_ways[queue.way].roundTripPs);
-    }
+    demand.cap = CapOf(queue);
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
-    demand.cap = FindCap(queue, wireBytes, demand.cap);
-    demand.roundTripPs = m_ways[queue.way].roundTripPs;
-    demand.inFlight = kind.inFlightBytes > 0 ? static_cast<double>(kind.inFlightBytes)
-                      : kind.inFlightBytes == 0
+    const auto idlePs = static_cast<double>(Simulator::Now().GetTimeStep() - queue.idlePs);
+    const bool isIdle = queue.isNew || idlePs >= WindowTripPs(queue, opening);
+    demand.cap = FindCap(queue, bytes, wireBytes, demand.cap, isIdle);
+    demand.roundTripPs = way.roundTripPs;
+    demand.inFlight = way.inFlightBytes > 0 ? static_cast<double>(way.inFlightBytes)
+                      : way.inFlightBytes == 0
                           ? wireBytes
                           : demand.alone * static_cast<double>(demand.roundTripPs);
     if (queue.isNew && demand.alone > 0.0)
     {
-        const uint64_t opening = kind.windowBytes > 0 ? kind.windowBytes : kind.firstWindowBytes;
         demand.firstWindow = wireBytes / bytes * opening;
         demand.recovery = kind.startCost;
         demand.packetBytes = static_cast<double>(kind.WireBytes(kind.payloadBytes));
@@ -431,30 +450,68 @@ FlowMessageTransport::Begin(uint32_t number)
     m_queueOf[queue.flow] = number;
 }
 
+uint32_t
+FlowMessageTransport::AnswerEvery(const Queue& queue) const
+{
+    const Pair& pair = m_pairs[queue.pair];
+    const FlowTransportKind& kind = m_context.transports[pair.kind];
+    const bool isOfReducer = std::max(pair.sender, pair.receiver) >= m_context.npus;
+    return isOfReducer ? kind.reducerAnswerEvery : kind.answerEvery;
+}
+
 double
-FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
+FlowMessageTransport::WindowTripPs(const Queue& queue, uint64_t windowBytes) const
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const uint64_t packets = (windowBytes + kind.payloadBytes - 1) / kind.payloadBytes;
+    // The first packet of those that are acknowledged together waits for the others.
+    const uint64_t others =
+        std::min<uint64_t>(AnswerEvery(queue), std::max<uint64_t>(packets, 1)) - 1;
+    const auto wireBytes = static_cast<double>(others * kind.WireBytes(kind.payloadBytes));
+    const auto roundTripPs = static_cast<double>(m_ways[queue.way].roundTripPs);
+    return roundTripPs + wireBytes / BytesPerPs(queue.narrowestBps);
+}
+
+double
+FlowMessageTransport::CapOf(const Queue& queue) const
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const uint64_t window = m_ways[queue.way].windowBytes;
+    if (window == 0)
+    {
+        return FlowShares::NO_LIMIT;
+    }
+    const double inFlight = static_cast<double>(window) / kind.payloadBytes *
+                            static_cast<double>(kind.WireBytes(kind.payloadBytes));
+    return inFlight / WindowTripPs(queue, window);
+}
+
+double
+FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, double cap, bool anew)
+    const
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const Way& way = m_ways[queue.way];
     const double line = BytesPerPs(queue.narrowestBps);
-    if (cap >= line && kind.firstWindowBytes == 0)
+    if (cap >= line && way.firstWindowBytes == 0)
     {
         return cap;
     }
-    const uint64_t bytes = queue.messages.front().bytes;
     // Of full packets, since a window spans messages of any size.
     const double bytesPerPs =
         line * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes));
-    const int64_t roundTripPs = m_ways[queue.way].roundTripPs;
+    const uint64_t opening = way.windowBytes > 0 ? way.windowBytes : way.firstWindowBytes;
+    const double roundTripPs = WindowTripPs(queue, opening);
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    const FlowWindow window{kind.windowBytes > 0 ? static_cast<double>(kind.windowBytes)
-                                                 : FlowShares::NO_LIMIT,
+    const FlowWindow window{way.windowBytes > 0 ? static_cast<double>(way.windowBytes)
+                                                : FlowShares::NO_LIMIT,
                             kind.windowGrowth,
                             static_cast<double>(kind.windowStepBytes),
                             bytesPerPs,
-                            static_cast<double>(roundTripPs)};
-    if (queue.isNew || nowPs >= queue.idlePs + roundTripPs)
+                            roundTripPs};
+    if (anew)
     {
-        queue.growingBytes = queue.isNew ? static_cast<double>(kind.firstWindowBytes)
+        queue.growingBytes = queue.isNew ? static_cast<double>(way.firstWindowBytes)
                                          : window.GrownBytes(queue.growingBytes, queue.windowBytes);
         queue.windowBytes = 0;
         queue.windowPs = nowPs;
@@ -466,6 +523,22 @@ FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
                                        static_cast<double>(nowPs - queue.windowPs),
                                    leastPs);
     return wireBytes / tookPs;
+}
+
+void
+FlowMessageTransport::GoOn(Queue& queue)
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const double wireBytes = m_network.LeftOf(queue.flow);
+    const auto bytes = static_cast<uint64_t>(
+        wireBytes * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes)));
+    double cap = CapOf(queue);
+    if (bytes > 0)
+    {
+        queue.windowBytes -= std::min(queue.windowBytes, bytes); // what is acknowledged, about
+        cap = FindCap(queue, bytes, wireBytes, cap, true);
+    }
+    m_network.Move(queue.flow, *queue.forth, *queue.back, cap);
 }
 
 CollectiveMessage
@@ -570,10 +643,7 @@ FlowMessageTransport::Deliver(Queue& queue,
 uint64_t
 FlowMessageTransport::CountAnswers(const Queue& queue, const FlowPackets& packets) const
 {
-    const Pair& pair = m_pairs[queue.pair];
-    const FlowTransportKind& kind = m_context.transports[pair.kind];
-    const bool isOfReducer = std::max(pair.sender, pair.receiver) >= m_context.npus;
-    return packets.CountAnswers(isOfReducer ? kind.reducerAnswerEvery : kind.answerEvery);
+    return packets.CountAnswers(AnswerEvery(queue));
 }
 
 void
@@ -718,7 +788,7 @@ FlowMessageTransport::RoutesChanged()
             FindWays(queue);
             if (queue.flow != FlowShares::NONE && !m_queued)
             {
-                m_network.Move(queue.flow, *queue.forth, *queue.back);
+                GoOn(queue);
             }
         }
     });

@@ -97,9 +97,12 @@ class FlowMessageTransport : public MessageTransport,
     /// What the lines of a way are like, which it has in common with many others.
     struct Way
     {
-        RocePath path;          //!< the lines
-        int64_t roundTripPs{0}; //!< of a full packet and its acknowledgement
-        int64_t answerPs{0};    //!< what the last acknowledgement adds to a message; 0: nothing
+        RocePath path;                //!< the lines
+        int64_t roundTripPs{0};       //!< of a full packet and its acknowledgement
+        int64_t answerPs{0};          //!< what the last acknowledgement adds to a message
+        uint64_t windowBytes{0};      //!< most data in flight of a queue pair; 0: no limit
+        uint64_t firstWindowBytes{0}; //!< of a new one; 0: windows don't grow
+        int64_t inFlightBytes{0};     //!< most under way; 0: no limit, below: what the way holds
     };
 
     static constexpr uint32_t NO_WAY = ~0U; //!< in the place of a way's number: none is known yet
@@ -165,6 +168,8 @@ class FlowMessageTransport : public MessageTransport,
         std::vector<uint32_t> queues; //!< that last
     };
 
+    /// \return packets that one acknowledgement of a queue is for
+    uint32_t AnswerEvery(const Queue& queue) const;
     /// \return acknowledgements of a message of a queue
     uint64_t CountAnswers(const Queue& queue, const FlowPackets& packets) const;
     /// \return number of two NPUs, about which what is needed is found out
@@ -187,6 +192,8 @@ class FlowMessageTransport : public MessageTransport,
     uint32_t LinkOf(FabricPort* port, bool isFirst);
     /// \return number of the way over these lines
     uint32_t WayOf(const Queue& queue, const std::vector<FlowLine>& lines);
+    /// Set the windows of a way. \param lowestBps rate of its slowest line
+    static void SetWindows(Way& way, const FlowTransportKind& kind, uint64_t lowestBps);
     /// \return time that a message takes alone, without its acknowledgement. \param path its way
     static int64_t AlonePs(const FlowTransportKind& kind, const RocePath& path, uint64_t bytes);
     /// \return time that a message would take alone over the best of its ways
@@ -195,9 +202,17 @@ class FlowMessageTransport : public MessageTransport,
     void Post(uint32_t queue, const CollectiveMessage& message);
     /// Let the first message of a queue go.
     void Begin(uint32_t queue);
-    /// \return most bytes per ps of the message that goes, by what its window lets out. \param cap
-    /// the same for a message without an end
-    double FindCap(Queue& queue, double wireBytes, double cap) const;
+    /// \return most bytes per ps of the message that goes, by what its window lets out. \param
+    /// bytes of its data \param wireBytes the same on the line \param cap of a message without an
+    /// end
+    /// \param anew nothing else is under way, or the way has other delays
+    double FindCap(Queue& queue, uint64_t bytes, double wireBytes, double cap, bool anew) const;
+    /// \return most bytes per ps of a message without an end
+    double CapOf(const Queue& queue) const;
+    /// \return from the first packet of a window to its acknowledgement, which others may wait for
+    double WindowTripPs(const Queue& queue, uint64_t windowBytes) const;
+    /// A message goes on, on a way that is new or has other delays.
+    void GoOn(Queue& queue);
     /// The first message of a queue has left its sender: the next one goes.
     CollectiveMessage TakeFirst(uint32_t queue);
     /// No message of a queue is under way.

@@ -39,7 +39,7 @@ FlowNetwork::SetRate(uint32_t link, double rate)
 uint32_t
 FlowNetwork::Begin(const FlowDemand& demand)
 {
-    const uint32_t number = m_shares.Add(demand.forth, demand.cap);
+    const uint32_t number = m_shares.Add(demand.forth, demand.cap / demand.used);
     if (number >= m_flows.size())
     {
         m_flows.resize(number + 1);
@@ -61,7 +61,10 @@ FlowNetwork::Begin(const FlowDemand& demand)
 }
 
 void
-FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<const FlowUse> back)
+FlowNetwork::Move(uint32_t number,
+                  std::span<const FlowUse> forth,
+                  std::span<const FlowUse> back,
+                  double cap)
 {
     Flow& flow = m_flows[number];
     const int64_t nowPs = Simulator::Now().GetTimeStep();
@@ -76,8 +79,16 @@ FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<con
     flow.rise = {};
     m_agenda.Move(number, FlowAgenda::NEVER);
     m_shares.Remove(number);
-    m_shares.Add(forth, flow.demand.cap); // gets the number that was given back last
+    m_shares.Add(forth, cap / flow.demand.used); // gets the number that was given back last
     SolveLater();
+}
+
+double
+FlowNetwork::LeftOf(uint32_t number)
+{
+    Flow& flow = m_flows[number];
+    Settle(flow, Simulator::Now().GetTimeStep());
+    return flow.unsent;
 }
 
 void

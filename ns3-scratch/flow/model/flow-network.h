@@ -24,8 +24,8 @@ struct FlowDemand
     double bytes{0.0};                //!< bytes on the line
     double backShare{0.0};            //!< acknowledgements' bytes on the line for each of these
     int64_t answersAfterPs{0};        //!< so much later than the bytes, acknowledgements are sent
-    double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
-    double used{1.0};                 //!< of these bytes, how many are sent: the rest is headroom
+    double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond, of those that are sent
+    double used{1.0};                 //!< of bytes, how many are sent: the rest is headroom
     double firstWindow{0.0};          //!< bytes that a new queue pair sends at once
     double packetBytes{0.0};          //!< of a full packet
     double recovery{0.0};             //!< round trips lost for each factor e that its rate falls by
@@ -86,8 +86,14 @@ class FlowNetwork
     /// \param demand of a flow that begins now \return its number
     uint32_t Begin(const FlowDemand& demand);
     /// \param flow one that goes on elsewhere \param forth links of its bytes \param back those of
-    /// its acknowledgements; those that it had must stay where they are, too
-    void Move(uint32_t flow, std::span<const FlowUse> forth, std::span<const FlowUse> back);
+    /// its acknowledgements; those that it had must stay where they are, too \param cap most bytes
+    /// per picosecond that it sends from now on
+    void Move(uint32_t flow,
+              std::span<const FlowUse> forth,
+              std::span<const FlowUse> back,
+              double cap);
+    /// \param flow one that goes on \return bytes that lines have to carry yet
+    double LeftOf(uint32_t flow);
 
     /// \param flow one that ends now, while its owner is told \return its waits, if tallied: at
     /// links that held it back, for NONE of its cap, for SLOWED of what its control lost

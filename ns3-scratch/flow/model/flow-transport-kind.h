@@ -18,6 +18,7 @@ struct FlowTransportKind
     uint32_t answerEvery{1};        //!< packets an acknowledgement
     uint32_t reducerAnswerEvery{1}; //!< the same between an NPU and a reducer, or two reducers
     uint64_t windowBytes{0};        //!< most data in flight of a queue pair; 0: no limit
+    bool windowOfPath{false};       //!< each way has windows of its own in the place of these
     uint64_t firstWindowBytes{0};   //!< of a new connection, which grows; 0: windows don't grow
     double windowGrowth{0.0};       //!< bytes that such a window grows by for each acknowledged one
     uint64_t windowStepBytes{0};    //!< that it grows by in each round trip

@@ -312,6 +312,14 @@ def test_what_contradicts_itself_is_refused() -> None:
             "sent in 865.6 ns and acknowledged after 2.187 us, so the 2 queue pairs of two NPUs reach 79% of the rate",
         ),
         ({"window": "20KB"}, LOSSLESS, "reaches 79% of the rate"),
+        # The first packet waits for seven more of 86.56 ns: 20 x 86.56 of 2186.88 + 7 x 86.56 ns.
+        (
+            {"window": "20KB", "ack_every": 8},
+            LOSSLESS,
+            "after 2.793 us with ack_every 8, so one queue pair reaches 61%",
+        ),
+        # The path's own window: 26 packets of 86.56 ns; 25 others.
+        ({"congestion_control": "static-window", "ack_every": 64}, LOSSLESS, "with ack_every 64, so one queue pair"),
         # 32 MiB at 100 Gb/s: 2.684 ms.
         ({"reliability": {"timeout": "2ms"}}, LOSSLESS, "timeout 2 ms is shorter than the 2.687 ms"),
     ],

@@ -1,0 +1,93 @@
+"""Windows of the flow backend: each way has its own, acknowledgements for several packets, and ways that change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from support.roce_network import LOSSLESS, Flow, play_flows, roce_network, roce_star
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.topology.changes import Change, LinkTarget, State
+
+US, MB = 10**6, 1_000_000
+BACKENDS = ("flow", "ns3")
+CONTROLS = ("static-window", "hpcc", "hpcc-pint", "dctcp", "swift")
+SWITCH = {"buffer": "64MB", "pfc": LOSSLESS}
+
+
+def _link(rate: str, delay: str = "500ns") -> Mapping[str, str]:
+    return {"rate": rate, "delay": delay}
+
+
+SERVERS: Mapping[str, object] = {
+    "kind": "hierarchical",
+    "nodes": 2,
+    "npus_per_node": 4,
+    "scale_up": {"kind": "switch", "link": _link("2400Gbps", "100ns"), "switch": SWITCH},
+    "scale_out": {"kind": "single-switch", "link": _link("100Gbps"), "switch": SWITCH},
+}
+NARROW: Mapping[str, object] = {
+    "kind": "dumbbell",
+    "left": 2,
+    "right": 2,
+    "link": _link("400Gbps"),
+    "bottleneck": _link("50Gbps"),
+    "switch": SWITCH,
+}
+
+
+def _ends(network: NetworkConfig, bytes: int, folder: Path, changes: Sequence[Change] = ()) -> Mapping[str, int]:
+    """Return when a message of NPU 0 to NPU 1 has arrived, by backend."""
+    found = {}
+    for backend in BACKENDS:
+        (own := folder / backend).mkdir()
+        played = play_flows(network, [Flow(0, 1, bytes, start_ps=2 * US)], own, backend=backend, changes=changes)
+        found[backend] = int(played.table("flows").end_ps.max()) - 2 * US
+    return found
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+@pytest.mark.parametrize(("topology", "gbps"), [(SERVERS, 2400), (NARROW, 400)])
+def test_each_way_has_a_window_of_its_own(
+    topology: Mapping[str, object], gbps: int, control: str, tmp_path: Path
+) -> None:
+    """The ways between servers, or over the narrow line, have another bandwidth-delay product."""
+    network = roce_network(topology, congestion_control=control, payload=4096)
+    ends = _ends(network, 8 * MB, tmp_path)
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.03)
+    assert ends["flow"] == pytest.approx(8 * MB * 8 * 1000 / gbps, rel=0.12)
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+@pytest.mark.parametrize("every", [1, 4, 8])
+def test_a_window_waits_for_acknowledgements_of_several_packets(control: str, every: int, tmp_path: Path) -> None:
+    """Swift takes what they wait for a queue, and flows don't."""
+    network = roce_star(2, congestion_control=control, payload=4096, ack_every=every, switch=SWITCH)
+    ends = _ends(network, 4 * MB, tmp_path)
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.13 if control == "swift" else 0.03)
+
+
+@pytest.mark.parametrize("window", [26_000, 60_000])
+def test_a_given_window_waits_for_them_too(window: int, tmp_path: Path) -> None:
+    """By hand: n packets leave at 4178 bytes each, and the last of them is acknowledged a round trip later."""
+    network = roce_star(2, congestion_control="none", window=window, payload=4096, ack_every=8, switch=SWITCH)
+    ends = _ends(network, 4 * MB, tmp_path)
+    packets, packet_ps = -(-window // 4096), 4178 * 80
+    trip_ps = 2 * packet_ps + 2 * 86 * 80 + 4 * 500_000 + (min(packets, 8) - 1) * packet_ps
+    by_hand_ps = 4 * MB / 4096 * max(packet_ps, trip_ps / packets)
+    assert ends["flow"] == pytest.approx(by_hand_ps, rel=0.02)
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.02)
+
+
+@pytest.mark.parametrize("control", ["none", "static-window", "dctcp"])
+@pytest.mark.parametrize(("at_us", "until_us"), [(1, 4), (10, 60), (5, None)])
+def test_a_window_follows_delays_that_change(control: str, at_us: int, until_us: int | None, tmp_path: Path) -> None:
+    """A line of 400 Gb/s and 100 ns has 5 us for a while; the message takes 84 us otherwise."""
+    network = roce_star(2, rate="400Gbps", delay="100ns", congestion_control=control, payload=4096, switch=SWITCH)
+    changes = [Change(at_us * US, LinkTarget(0), State(delay_ps=5 * US))]
+    if until_us is not None:
+        changes.append(Change(until_us * US, LinkTarget(0), State(delay_ps=100_000)))
+    ends = _ends(network, 4 * MB, tmp_path, changes)
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.1)
