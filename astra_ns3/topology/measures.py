@@ -69,20 +69,26 @@ def _classes(graph: Graph) -> tuple[LinkClass, ...]:
 
 
 def oversubscription(graph: Graph) -> tuple[tuple[str, Fraction], ...]:
-    """See :class:`Measures`; switches below the hosts in the picture, and hosts, count as downwards."""
+    """See :class:`Measures`; switches below the hosts in the picture, and hosts, count as downwards.
+
+    Switches with links to others of their level are left out: their hosts' traffic takes these links, too.
+    """
     worst: dict[tuple[int, str], Fraction] = {}
     levels = (0,) * graph.hosts + tuple(graph.switch_levels or (1,) * graph.switches)
     names = graph.switch_names or tuple(f"switch {number}" for number in range(graph.switches))
     down: defaultdict[int, int] = defaultdict(int)
     up: defaultdict[int, int] = defaultdict(int)
+    aside: set[int] = set()
     for link in graph.links:
         low, high = sorted((link.a, link.b), key=levels.__getitem__)
         if levels[low] < levels[high]:
             up[low] += link.rate_bps
             down[high] += link.rate_bps
+        else:
+            aside |= {low, high}
     for switch in range(graph.switches):
         node = graph.hosts + switch
-        if levels[node] > 0 and up[node] and down[node]:
+        if levels[node] > 0 and up[node] and down[node] and node not in aside:
             key = (levels[node], names[switch].rpartition(" ")[0] or names[switch])
             worst[key] = max(worst.get(key, Fraction(0)), Fraction(down[node], up[node]))
     return tuple((name, ratio) for (_, name), ratio in sorted(worst.items()))

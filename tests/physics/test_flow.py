@@ -498,6 +498,13 @@ def test_a_warning_says_how_far_times_with_a_control_are_off(control: str, least
     )
 
 
+@pytest.mark.parametrize(("topology", "warned"), [(STAR, False), (TREE, True)])
+def test_flows_warn_of_cut_through_where_several_switches_forward(topology: Mapping[str, Any], warned: bool) -> None:
+    network = roce_network({**topology, "switch": {"buffer": "1GB", "cut_through": "64B"}}, congestion_control="none")
+    result = astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=network, backend="flow")
+    assert any("3% to 26% too short" in words for words in result.metadata["warnings"]) is warned
+
+
 @pytest.mark.parametrize(("kind", "warned"), [("go-back-n", True), ("selective-repeat", False)])
 def test_flows_warn_of_spraying_that_packets_take_for_losses(kind: str, warned: bool) -> None:
     sizes = {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "routing": {"kind": "spray"}}

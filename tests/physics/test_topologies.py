@@ -208,6 +208,30 @@ def test_the_runs_seed_draws_the_paths_unless_the_file_fixes_them(transport: str
     assert uplinks(2, seed=5) == uplinks(3, seed=5)
 
 
+def test_the_seed_draws_the_port_of_a_host_too() -> None:
+    """NPU 0 has two lines, and sends messages to seven others: two draws agree on all with a chance of 2**-7."""
+
+    def first_port(run_seed: int, **routing: int) -> tuple[int, ...]:
+        level = {
+            "children": 8,
+            "parents": 2,
+            "link": {"rate": "200Gbps", "delay": "500ns"},
+            "switch": {"buffer": "1GB"},
+        }
+        topology = {"kind": "clos", "levels": [level], "routing": routing}
+        network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": "none"}})
+        found = []
+        for other in range(1, 8):
+            played = play(network, one_way([0], [other], 8), 100, seed=run_seed, stop_when_done=False)
+            found.append(int(played.ports["host0:0"]["sent_frames"] > 0))
+        return tuple(found)
+
+    drawn = [first_port(seed) for seed in range(1, 6)]
+    assert len(set(drawn)) >= 3
+    assert drawn[0] == first_port(1, seed=0)
+    assert first_port(2, seed=5) == first_port(3, seed=5)
+
+
 @pytest.mark.parametrize("k", [4, 6, 8])
 @pytest.mark.parametrize("seed", [0, 1, 12345])
 def test_three_levels_choose_independently_so_that_all_core_links_are_used(k: int, seed: int) -> None:

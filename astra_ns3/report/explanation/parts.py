@@ -89,6 +89,8 @@ PACED_BY_LINES = tuple(
 mostly the way back, and a receiver's timer; what is lost waits for round trips and timers."""
 NIC_WAITS = ("nic_queue_ps", "turn_ps")
 """Parts that are waiting for other messages of the same line."""
+OF_SENDERS = ("window_ps", "pacing_ps", "nic_paused_ps", "nic_queue_ps", "transport_ps", "lost_ps", "serialisation_ps")
+"""Parts until a sender has sent a message; the next one waits for its turn as long."""
 QUEUES = ("switch_queue_ps", "nic_queue_ps")
 """Parts that faster lines take out of a round trip."""
 

@@ -17,6 +17,7 @@ from astra_ns3.report.explanation.parts import (
     LOSSES_AND_IN_ORDER,
     MESSAGE,
     NIC_WAITS,
+    OF_SENDERS,
     OPEN_WINDOW,
     OTHER,
     PACED_BY_LINES,
@@ -65,7 +66,7 @@ class Lines:
     ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
     slow each other down, so a line's bytes take their time; False, too, where parts of messages aren't known, which may
     hide it. ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces
-    it.
+    it. ``own_control``: a control of the user's own sets rates, and not by the line's.
     """
 
     least_ps: int
@@ -76,6 +77,7 @@ class Lines:
     chain_ps: int = 0
     shared: bool = True
     controlled: bool = True
+    own_control: bool = False
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
@@ -96,7 +98,8 @@ class Lines:
         controls = {in_force[kind].get("congestion_control") for kind in used}
         own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
         twice_ps = least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2)
-        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controls != {"none"})
+        is_own = any(":" in str(control) for control in controls)  # FILE:CLASS
+        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controls != {"none"}, is_own)
 
 
 def has_own_part(metadata: RunDocument) -> bool:
@@ -128,7 +131,8 @@ def what_ifs(
     NICs for other collectives; ``time_ps``: the whole; ``computing``: what faster computing would save. All but the
     last two without ``before_ps``, until the last NPU that stood still went on.
     """
-    found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
+    with_turns = _with_turns(parts)
+    found = {words: sum(with_turns.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
     found[OTHERS] = 0 if lines.own_part else others_ps
     if not lines.controlled:
@@ -153,6 +157,13 @@ def what_ifs(
         else:
             bounded.append(WhatIf(words, ps))
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
+
+
+def _with_turns(parts: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the parts, those of senders with the turns that messages waited for: others ahead had the same parts."""
+    sent_ps, turn_ps = sum(parts.get(name, 0) for name in OF_SENDERS), parts.get("turn_ps", 0)
+    more = {name: turn_ps * parts[name] // sent_ps for name in OF_SENDERS if parts.get(name, 0)}
+    return {name: ps + more.get(name, 0) for name, ps in parts.items()}
 
 
 def _hiding_ps(kinds: Mapping[str, int], parts: Mapping[str, int]) -> int:
@@ -205,6 +216,8 @@ def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:
     the line.
     """
     paced = sum(parts.get(name, 0) for name in PACED_BY_LINES)
+    if lines.own_control:
+        paced -= _with_turns(parts).get("pacing_ps", 0)
     window, transport = parts.get("window_ps", 0), parts.get("transport_ps", 0)
     if lines.windows_grow:
         paced, window = paced + window, 0

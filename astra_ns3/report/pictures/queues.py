@@ -41,8 +41,11 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     known = dict.fromkeys(port for table in (queues, pauses) if table is not None for port in table.texts("port"))
     wanted = chosen(known, choice.select) if known else []  # a port that queued may never have been stopped
     if queues is not None:
-        found = _selected(queues, "queue_bytes", wanted, choice)
-        shown = _foremost({port: int(values.max()) for port, (_, values) in found.items()}, choice)
+        found = {
+            port: (times[times <= until_ps], values[times <= until_ps])
+            for port, (times, values) in _selected(queues, "queue_bytes", wanted, choice).items()
+        }
+        shown = _foremost({port: int(values.max(initial=0)) for port, (_, values) in found.items()}, choice)
         note = f"{len(shown)} of {len(found)} ports that queued" if len(shown) < len(found) else ""
         panels.append(_lengths({port: found[port] for port in shown}, until_ps, unit, time_of(records), note))
         words, ports = ["queues"], ports.union(shown)
@@ -92,7 +95,7 @@ def _foremost(weights: Mapping[str, int], choice: Choice) -> list[str]:
 
 
 def _lengths(ports: Mapping[str, Port], until_ps: int, unit: Unit, clock: str, note: str) -> Panel:
-    factor, name = size_unit(max((int(values.max()) for _, values in ports.values()), default=0))
+    factor, name = size_unit(max((int(values.max(initial=0)) for _, values in ports.values()), default=0))
     curves = []
     for (port, (times, values)), colour in zip(ports.items(), COLOURS, strict=False):
         x, y = steps(np.append(0, times), np.append(0, values), until_ps)
@@ -103,10 +106,10 @@ def _lengths(ports: Mapping[str, Port], until_ps: int, unit: Unit, clock: str, n
 
 
 def stops(times: Numbers, priorities: Numbers, until_ps: int) -> Port:
-    """Return from when to when a port was stopped, in any priority; one that is stopped at the end is so until then."""
-    stopped = priorities != 0
-    ends = np.append(times[1:], max(until_ps, int(times[-1]) if len(times) else 0))
-    return merged(times[stopped], ends[: len(times)][stopped], 0)
+    """Return from when to when a port was stopped until then, in any priority: a job may end before its scenario."""
+    stopped = (priorities != 0) & (times < until_ps)
+    ends = np.minimum(np.append(times[1:], until_ps)[: len(times)], until_ps)
+    return merged(times[stopped], ends[stopped], 0)
 
 
 def _stopped(ports: Mapping[str, Port]) -> dict[str, int]:
@@ -141,7 +144,8 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
     for shown, table in tables:
         bins = Steps[str](end_ps, min(_MOST_BINS, 2 * detail))
         for port, times, values in _rows(table, "queue_bytes"):
-            bins.add(port, times, values.astype(np.float64))
+            until = np.searchsorted(times, shown.finish_ps, side="right")
+            bins.add(port, times[:until], values[:until].astype(np.float64))
         if len(bins.keys()) > MOST_PORTS:
             notes.append(f"{shown.name}: the {MOST_PORTS} ports with the longest queues of {len(bins.keys())}.")
         found.append((shown, bins))

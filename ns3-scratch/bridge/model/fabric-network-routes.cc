@@ -207,6 +207,13 @@ FabricNetwork::Finish()
             addresses->push_back(HpccAddress(m_names[host]));
         }
     }
+    for (uint32_t host = 0; host < m_hosts; ++host)
+    {
+        if (m_devices[host])
+        {
+            m_devices[host]->SetAttribute("HashSeed", UintegerValue(host ^ m_routing.seed));
+        }
+    }
     const auto detours = MakeDetours();
     for (uint32_t number = 0; number < m_switches.size(); ++number)
     {

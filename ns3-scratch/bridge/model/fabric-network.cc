@@ -103,7 +103,6 @@ FabricNetwork::GetOrMakeDevice(uint32_t host)
     if (!device)
     {
         device = CreateObject<FabricNetDevice>();
-        device->SetAttribute("HashSeed", UintegerValue(host));
         device->SetAddress(Mac48Address::Allocate());
         device->SetBaseAddress(BASE_ADDRESS);
         m_nodes[host]->AddDevice(device);

@@ -210,10 +210,14 @@ def test_curves_that_hide_each_other_are_named(copy: Path) -> None:
     )
 
 
-def test_pauses_last_until_a_port_may_go_on_or_the_run_ends() -> None:
+@pytest.mark.parametrize(
+    ("until_ps", "paused"), [(20, ([2, 7], [6, 20])), (7, ([2], [6])), (4, ([2], [4])), (2, ([], []))]
+)
+def test_pauses_last_until_a_port_may_go_on_or_the_run_ends(until_ps: int, paused: tuple[list[int], list[int]]) -> None:
+    """A job may end before the scenario whose ports it tells of."""
     times, priorities = np.array([2, 6, 7, 8]), np.array([8, 0, 8, 12])
-    starts, ends = stops(times, priorities, 20)
-    assert (starts.tolist(), ends.tolist()) == ([2, 7], [6, 20])
+    starts, ends = stops(times, priorities, until_ps)
+    assert (starts.tolist(), ends.tolist()) == paused
 
 
 def pauses_of(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:

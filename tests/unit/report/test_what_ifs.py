@@ -45,6 +45,20 @@ def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_
     assert what_ifs({}, parts, 0, Lines(50, 25, own_part=True), 100, {}) == ()  # round trips may hide all of it
 
 
+def test_messages_behind_others_waited_for_what_those_waited_for() -> None:
+    """Of 100 ps a message waits 60 for its turn, 30 for its window and is sent for 10: 75 of 100 are the window's."""
+    parts = {"turn_ps": 60, "window_ps": 30, "serialisation_ps": 10, "switch_queue_ps": 4}
+    found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 104, {})}
+    assert (found[WINDOW], found["without queues in switches"]) == (75, 4)
+
+
+def test_lines_change_no_rate_that_a_control_of_the_users_own_sets() -> None:
+    parts = {"turn_ps": 60, "pacing_ps": 30, "serialisation_ps": 10}
+    for own, saved in ((False, 50), (True, 12)):
+        found = what_ifs({}, parts, 0, Lines(0, 0, own_control=own), 100, {})
+        assert {each.change: each.time_ps for each in found}[LINES] == saved
+
+
 def test_what_lines_carry_while_the_chain_computes_is_not_saved_by_faster_lines() -> None:
     """The lines are busy for 60 ps of 100, but the chain computes or handles for 90: half of 10 ps is saved."""
     kinds = {COMPUTE: 80, ENDPOINT: 10}

@@ -150,6 +150,8 @@ def test_oversubscription_is_that_of_the_worst_switch_of_a_level() -> None:
         switch_levels=(1, 1, 2), switch_names=("leaf 0", "leaf 1", "spine 0"),
     )  # fmt: skip
     assert oversubscription(graph) == (("leaf", Fraction(3)),)
+    # A link between the leaves takes traffic of their hosts, too.
+    assert oversubscription(replace(graph, links=(*graph.links, Link(4, 5, 20, 0)))) == ()
     assert measure(build("torus", shape=[3, 3])).oversubscription == ()
 
 
