@@ -215,4 +215,4 @@ def _brought(request: CollectiveRequest) -> Amounts:
 
 
 def _amounts(values: Iterable[int]) -> Amounts:
-    return np.array(list(values), dtype=object)
+    return np.array(list(values), dtype=np.object_)

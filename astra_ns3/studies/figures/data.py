@@ -65,7 +65,7 @@ class Cell:
     least: float
     most: float
     flaw: str = ""
-    """What makes a run impossible, if any is: the memory that it needs, or a time below the floor."""
+    """Why a run is impossible: it needs more memory than there is, or its time is below the floor. Empty: it isn't."""
     of_runs: Mapping[Coordinates, float] = field(default_factory=dict, compare=False, repr=False)
     """The number of each run, by where it stands."""
 
