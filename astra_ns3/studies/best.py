@@ -11,9 +11,17 @@ from collections.abc import Iterator, Sequence
 
 from astra_ns3.errors import some_of
 from astra_ns3.frozen import dataclass
-from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.expansion import Part, Point
-from astra_ns3.studies.figures.data import DONE, Coordinates, Row, is_tight_row, label_text, why_not
+from astra_ns3.studies.figures.data import (
+    DONE,
+    Coordinates,
+    Row,
+    below_floor,
+    is_tight_row,
+    label_text,
+    why_not,
+    why_too_fast,
+)
 from astra_ns3.workload.memory.room import WHY_TIGHT
 from astra_ns3.workload.models.workload import ModelWorkload
 
@@ -105,18 +113,13 @@ def why_left_out(row: Row) -> str:
         return str(row["status"])
     if row.get("fits") is False:
         return why_not(row)
-    return f"takes {row['of_floor']:.2g} of the least time that lines allow" if below_floor(row) else ""
+    return why_too_fast(row) if below_floor(row) else ""
 
 
 def _lacking(all_seeds: set[int], rows: Sequence[Row]) -> str:
     """Say which seeds a point wasn't played with, while others were: means over unlike seeds can't be compared."""
     lacking = sorted(all_seeds - {row["seed"] for row in rows})
     return f"not played with seed {some_of(map(str, lacking))}" if lacking else ""
-
-
-def below_floor(row: Row) -> bool:
-    """Return whether a row's time is less than what lines allow, rounding aside."""
-    return is_below(row.get("of_floor"))
 
 
 def _all_have(measure: str, rows: Sequence[Row]) -> bool:

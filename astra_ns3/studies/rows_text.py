@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from astra_ns3.errors import some_of
-from astra_ns3.studies.best import Best, below_floor
+from astra_ns3.studies.best import Best
 from astra_ns3.studies.expansion import Part
-from astra_ns3.studies.figures.data import Row, is_tight_row, why_not
+from astra_ns3.studies.figures.data import Row, below_floor, is_tight_row, why_not
 from astra_ns3.studies.figures.table import number, spread_text
 from astra_ns3.studies.means import DEVIATION
 from astra_ns3.studies.measures import MEASURES

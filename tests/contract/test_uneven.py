@@ -24,8 +24,10 @@ from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
+from astra_ns3.playing.training.model_summary import summary_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.uneven import most_bytes
+from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.models.workload import ModelWorkload
 
 BACKENDS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
@@ -120,6 +122,40 @@ def test_a_model_whose_experts_are_not_chosen_alike_sends_what_was_foreseen(
     assert result.metadata["complete"]
     assert (len(result.flows), result.flows["bytes"].sum()) == (foreseen.messages, foreseen.bytes)
     assert list(result.experts["layer"]) == ["layer 0", "layer 1"]
+
+
+@pytest.mark.parametrize("pipeline", [1, 2])
+def test_the_summary_of_a_model_is_of_the_npu_that_computes_longest_and_of_the_one_that_sends_most(
+    pipeline: int,
+) -> None:
+    """Each layer has a busiest place of its own, so no NPU computes or sends what the busiest of all layers do."""
+    updates_us, npus = set[tuple[int, float]](), 4 * pipeline
+    for routing in ({}, {"routing": "zipf", "skew": 1.2}):
+        experts = {"count": 8, "active": 2, "feed_forward": 2048, **routing}
+        data = {
+            "kind": "transformer",
+            "name": "small",
+            "model": {"layers": 12, "hidden": 256, "heads": 2, "vocabulary": 256, "experts": experts},
+            "training": {"sequence": 256, "micro_batches": 2},
+            "parallel": {"tensor": 1, "expert": 4, "pipeline": pipeline, "schedule": "1f1b"},
+            "compute": {"device": "H100", "overlap_slowdown": 1, "launch_overhead": 0},
+        }
+        workload = ModelWorkload(parse_model_file(Document("small.yaml", data)), "small.yaml")
+        topology = {"kind": "single-switch", "npus": npus, "link": {"rate": "100Gbps", "delay": "500ns"}}
+        network = parse_network({"topology": {**topology, "switch": {"buffer": "1GB"}}, "transport": {"kind": "roce"}})
+        result = astra_ns3.run(
+            workload=workload, system=system("direct"), network=network, backend="analytical", record=["flows"]
+        )
+        found = summary_of(workload, (npus,))
+        for stage, work in enumerate(found.stages):
+            mine = result.npus[result.npus["npu"] // 4 == stage]
+            updates_us.add((stage, round(mine["compute_us"].max() - work.compute_ps / PS_PER_US, 6)))
+        ways = result.collectives[result.collectives["kind"] == "ALLTOALL"]["collective"]
+        flows = result.flows[result.flows["collective"].isin(ways)]
+        (told,) = (each.sent_bytes for each in found.traffic if each.collective == "all-to-all")
+        assert told == flows.groupby("source")["bytes"].sum().max()
+    # An NPU updates as many parameters however tokens choose.
+    assert len(updates_us) == pipeline
 
 
 def test_a_graph_of_the_normal_form_sends_the_same_messages_in_about_the_same_time() -> None:

@@ -47,6 +47,10 @@ _LOST = (
 )
 
 
+_ACKNOWLEDGED = (
+    "completion: acknowledged: queues don't delay acknowledgements of flows; beside other traffic jobs ended up to 33% "
+    "earlier than with packets (docs/flow.md); use --backend ns3"
+)
 _ROUGH = "flows play {} (docs/flow.md); compare congestion controls with --backend ns3"
 _CUT_THROUGH = (
     "flows play cut_through as if all lines were idle (docs/flow.md): with several switches, finish times were 3% to "
@@ -68,7 +72,9 @@ class FlowBackend(SessionBackend):
         fails_ps = (each.time_ps for each in plan.changes if each.state.up is False)
         self._rough = sorted({each.flow_errors for each in plan.transports.values()} - {""})
         cuts_through = any(each.cut_through_bytes for each in plan.graph.switch_configs)
-        self._cuts_through = [_CUT_THROUGH] if cuts_through and plan.graph.switches > 1 else []
+        acknowledged = any(each.acknowledged for each in plan.transports.values())
+        self._short = [_CUT_THROUGH] if cuts_through and plan.graph.switches > 1 else []
+        self._short += [_ACKNOWLEDGED] if acknowledged else []
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
         super().__init__(
             plan.graph,
@@ -85,7 +91,7 @@ class FlowBackend(SessionBackend):
         bounds = [words.format(counted(int(counts[key]), "port")) for key, words in _FULL.items() if counts[key]]
         loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
         rough = map(_ROUGH.format, self._rough)
-        return [*super().warnings(), *rough, *self._cuts_through, *bounds, *([_LOST] if loses else [])]
+        return [*super().warnings(), *rough, *self._short, *bounds, *([_LOST] if loses else [])]
 
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
+
+import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.collectives.relayed import handed_over
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -14,17 +17,21 @@ from astra_ns3.playing.dry_run.counting import counted_accesses, counted_message
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.request import CollectiveRequest
-from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.models.parts import Totals
 from astra_ns3.workload.models.workload import ModelWorkload
+
+Amounts = npt.NDArray[np.object_]
+"""A whole number, of any size, of each NPU or place; one alone is that of all."""
+_Kind = tuple[str, str, int]
+"""A kind of collective, a kind of group, and the members of one."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """A kind of collective in one kind of group, in an iteration, on an NPU of the stage that has most of it.
+    """A kind of collective in one kind of group, in an iteration, on the NPU that sends most of it.
 
     ``bytes``: as :class:`~astra_ns3.system.request.CollectiveRequest` counts them, all together. ``sent_bytes``: what
-    the NPU sends for them at least (:func:`sent_bytes`).
+    the NPU sends for them at least (:func:`least_sent`).
     """
 
     collective: str
@@ -57,26 +64,28 @@ class Beyond:
     checkpoint_bytes: int
 
 
-def sent_bytes(request: CollectiveRequest, members: int) -> int:
-    """Least bytes that an NPU of a group sends for a collective in which all send as much, as around a ring.
+def least_sent(request: CollectiveRequest, members: int) -> Amounts:
+    """Return the least bytes that each place of a group sends for a collective; one number if all send as much.
 
     All-reduce 2 (n - 1) / n of what it brings, reduce-scatter and all-to-all (n - 1) / n, all-gather n - 1 times that
-    (Chan et al., "Collective communication: theory, practice, and experience", 2007); of counts, what the NPU sends to
-    others that sends most.
+    (Chan et al., "Collective communication: theory, practice, and experience", 2007); of counts, what goes to others.
     """
     if request.counts is not None and request.relay is not None:
-        return int(handed_over(request.counts, request.relay)[0].max())
+        return _amounts(handed_over(request.counts, request.relay)[0].tolist())
     if request.counts is not None:
-        return max(sum(row) - row[place] for place, row in enumerate(request.counts))
+        return _amounts([sum(row) - row[place] for place, row in enumerate(request.counts)])
     if request.pool is not None:
-        return request.bytes * request.pool[0] // max(request.pool)
+        return _amounts([request.bytes * request.pool[0] // max(request.pool)])
     factors = {CollectiveKind.ALL_REDUCE: 2, CollectiveKind.ALL_GATHER: members}
-    return request.bytes * factors.get(request.kind, 1) * (members - 1) // members
+    return _amounts([request.bytes * factors.get(request.kind, 1) * (members - 1) // members])
 
 
 @dataclass(frozen=True)
 class StageWork:
-    """A stage in an iteration: blocks, an NPU's parameters, what it computes (the update left out) and operations."""
+    """A stage in an iteration: blocks, an NPU's parameters, and what its NPU computes that computes longest.
+
+    The update is left out.
+    """
 
     blocks: int
     parameters: int
@@ -84,6 +93,8 @@ class StageWork:
     flops: int
     again_flops: int
     """The part of ``flops`` that is computed once more to save memory."""
+    again_flops_of_all: int
+    """The same of all NPUs of the stage together."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +118,7 @@ def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSumma
         workload,
         plan,
         workload.totals(),
-        tuple(_stage(plan, number, clock) for number in range(plan.degrees.pipeline)),
+        tuple(_stage(programs, number) for number in range(plan.degrees.pipeline)),
         _traffic(programs),
         _messages(programs),
         _beyond(programs),
@@ -138,47 +149,70 @@ def _messages(programs: TrainingPrograms) -> MessageTotals:
     return MessageTotals(counts.total(), sizes.total(), most, largest)
 
 
-def _stage(plan: TrainingPlan, number: int, clock: Clock) -> StageWork:
+def _stage(programs: TrainingPrograms, number: int) -> StageWork:
+    plan, clock = programs.plan, programs.clock
     blocks = [block for chunk in plan.stage(number) for block in chunk]
-    compute_ps = flops = again = 0
-    for block in blocks:
-        for items in (block.forward, block.again, block.input_gradient, block.weight_gradient):
-            for operation, times in _operations(items, plan):
-                compute_ps += times * clock.time_ps(operation)
-                flops += times * operation.flops
-        again += sum(times * operation.flops for operation, times in _operations(block.again, plan))
-    batches = plan.micro_batches
+    again = [item for block in blocks for item in block.again]
+    items = again + [
+        item for block in blocks for item in (*block.forward, *block.input_gradient, *block.weight_gradient)
+    ]
+    times_ps = plan.micro_batches * _of_npus(programs, items, clock.time_ps)
+    flops, again_flops = (
+        plan.micro_batches * _of_npus(programs, some, lambda operation: operation.flops) for some in (items, again)
+    )
+    npu = int(times_ps.argmax())
     parameters = sum(each.parameters + each.expert_parameters + each.table_parameters for each in blocks)
-    return StageWork(len(blocks), parameters, batches * compute_ps, batches * flops, batches * again)
+    return StageWork(len(blocks), parameters, times_ps[npu], flops[npu], again_flops[npu], sum(again_flops))
 
 
-def _operations(items: tuple[Item, ...], plan: TrainingPlan) -> list[tuple[Operation, int]]:
-    """The operations of an NPU, and how often each is done; where places differ, those with most."""
-    found = []
+def _of_npus(programs: TrainingPrograms, items: Sequence[Item], of: Callable[[Operation], int]) -> Amounts:
+    """Return the sum of what each NPU of a stage does, as ``of`` measures an operation."""
+    degrees, alike = programs.plan.degrees, 0
+    of_places: dict[Group, Amounts] = {}
     for item in items:
         if isinstance(item, Operation):
-            found.append((item, 1))
+            alike += of(item)
         elif isinstance(item, Uneven):
-            found.append((max(item.operations, key=lambda each: (each.flops, each.bytes)), 1))
+            of_places[item.group] = of_places.get(item.group, 0) + _amounts(map(of, item.operations))
         elif isinstance(item, Ring):
-            found.append((item.operation, plan.degrees.size(item.group)))
+            alike += degrees.size(item.group) * of(item.operation)
         else:
             assert isinstance(item, Exchange)
-    return found
+    sums = _amounts([alike] * degrees.stage_npus)
+    for group, amounts in of_places.items():
+        sums = sums + amounts[list(programs.places.places_in(group))]
+    return sums
 
 
 def _traffic(programs: TrainingPrograms) -> tuple[Traffic, ...]:
-    """The traffic of the stage that has most bytes, for each kind of exchange and of group."""
-    by_stage: dict[tuple[str, str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0, 0]))
+    """The traffic of the place that sends most, in any stage, for each kind of exchange and of group."""
+    counts: Counter[tuple[_Kind, str]] = Counter()
+    brought: dict[tuple[_Kind, str], Amounts] = defaultdict(lambda: _amounts([0]))
+    sent: dict[tuple[_Kind, str], Amounts] = defaultdict(lambda: _amounts([0]))
     sizes = {group.value: programs.plan.degrees.size(group) for group in Group}
     for request, times in counted_requests(programs):
         assert request.communicator is not None
         group, _, stage = request.communicator.name.partition(" of stage ")
         members = sizes.get(group, 2)
-        key = request.kind.name.lower().replace("_", "-"), group, members
-        share = by_stage[key][stage]
-        share[0] += times
-        share[1] += times * request.bytes
-        share[2] += times * sent_bytes(request, members)
-    most = {key: max(stages.values(), key=lambda share: share[1]) for key, stages in by_stage.items()}
-    return tuple(Traffic(*key, *share) for key, share in sorted(most.items()))
+        key = (request.kind.name.lower().replace("_", "-"), group, members), stage
+        counts[key] += times
+        brought[key] = brought[key] + times * _brought(request)
+        sent[key] = sent[key] + times * least_sent(request, members)
+    most: dict[_Kind, tuple[int, int, int]] = {}
+    for (kind, stage), amounts in sent.items():
+        place = int(amounts.argmax())
+        bytes_ = brought[kind, stage]
+        found = amounts[place], bytes_[min(place, len(bytes_) - 1)], counts[kind, stage]
+        most[kind] = max(most.get(kind, found), found)
+    return tuple(
+        Traffic(*kind, count, bytes_, sent_bytes) for kind, (sent_bytes, bytes_, count) in sorted(most.items())
+    )
+
+
+def _brought(request: CollectiveRequest) -> Amounts:
+    """Return the bytes of each place of a group; one number if all have as many."""
+    return _amounts([request.bytes] if request.counts is None else [sum(row) for row in request.counts])
+
+
+def _amounts(values: Iterable[int]) -> Amounts:
+    return np.array(list(values), dtype=np.object_)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
+from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import last_try
-from astra_ns3.report.tables import Records, could_record, how_to_record, is_of_flows, name_with_folder, recorded
+from astra_ns3.report.tables import (
+    Records,
+    could_record,
+    how_to_record,
+    is_of_flows,
+    name_with_folder,
+    names_of,
+    recorded,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -98,6 +107,7 @@ class Kind:
         if self.make is None:
             raise wrong(f"'{self.name}' stands on pages alone")
         figure = self.make(records, choice)
+        figure = replace(figure, missing="; ".join(filter(None, [figure.missing, *_below(records, choice)])))
         what = figure.title or self.name
         named = what if choice.beside else f"{name_with_folder(records)}{last_try(records.metadata)}: {what}"
         return drawn(figure, choice.width_inches, named if choice.title is None else choice.title)
@@ -115,6 +125,14 @@ class Kind:
                 raise wrong(f"has nothing for '{self.name}': run again with {missing}", where)
         refuse(bool(choice.select and not self.selects), f"'{self.name}' has nothing to select")
         refuse(bool(choice.beside and not self.compares), f"'{self.name}' shows one run; none can stand beside it")
+
+
+def _below(records: Records, choice: Choice) -> Iterator[str]:
+    """Yield which of the runs lie below their floors."""
+    runs = (records, *choice.beside)
+    for name, run in zip(names_of(runs), runs, strict=True):
+        if (floor := below_floor(run.metadata)) is not None:
+            yield f"{f'{name}: ' if choice.beside else ''}below the floor, {floor_words(floor)}"
 
 
 def width_of(word: str | float) -> float:

@@ -11,6 +11,7 @@ from astra_ns3.studies.figures.data import Cell, Panel, View, figure_data
 from astra_ns3.studies.figures.panels import (
     Unit,
     alike,
+    flaw_at,
     grid,
     legend_name_of,
     names_axis,
@@ -19,7 +20,6 @@ from astra_ns3.studies.figures.panels import (
     number_above,
     places_of,
     rule_of,
-    too_large,
     worth_a_log,
 )
 
@@ -78,9 +78,9 @@ def grouped(
     return [
         Bars(heights, at, thick, upright=True, hatched=again, name=name, colour=colour),
         whiskers_of(known, factor),
-        *(number_above(place, cell.most / factor, cell.mean / factor) for place, cell in known if told),
+        *(number_above(place, cell.most / factor, cell, factor) for place, cell in known if told),
+        *(words for place, cell in known if not told for words in flaw_at(place, cell)),
         *(none_at(place) for place, cell in zip(at, cells, strict=True) if cell is None),
-        *too_large(at, cells),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from astra_ns3.errors import some_of
 from astra_ns3.frozen import dataclass, field, replace
+from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import format_bytes, parse_any
@@ -63,8 +64,8 @@ class Cell:
     mean: float
     least: float
     most: float
-    fits: bool = True
-    """Whether an NPU has the memory that the run needs, as far as that is known."""
+    flaw: str = ""
+    """Why a run is impossible: it needs more memory than there is, or its time is below the floor. Empty: it isn't."""
     of_runs: Mapping[Coordinates, float] = field(default_factory=dict, compare=False, repr=False)
     """The number of each run, by where it stands."""
 
@@ -162,7 +163,7 @@ def _cells(
 ) -> dict[Coordinates, Cell]:
     """The cell of each place, series and panel. A ratio, to the sum of ``compared``, is taken seed by seed."""
     found: dict[Coordinates, dict[Coordinates, float]] = {}
-    too_large: set[Coordinates] = set()
+    flaws: dict[Coordinates, str] = {}
     known = {_place(row, rows): row for row in rows if row["status"] == DONE} if reference else {}
     for row in rows:
         value = row.get(measure)
@@ -178,15 +179,14 @@ def _cells(
             value = value / whole
         place = tuple(row[key] for key in keys)
         found.setdefault(place, {})[_place(row, rows)] = float(value)
-        if row.get("fits") is False:
-            too_large.add(place)
-    return {key: cell_of(values, fits=key not in too_large) for key, values in found.items()}
+        flaws[place] = flaws.get(place, "") or _flaw(row)
+    return {key: cell_of(values, flaws[key]) for key, values in found.items()}
 
 
-def cell_of(values: Mapping[Coordinates, float], *, fits: bool = True) -> Cell:
+def cell_of(values: Mapping[Coordinates, float], flaw: str = "") -> Cell:
     """Over runs."""
     every = list(values.values())
-    return Cell(sum(every) / len(every), min(every), max(every), fits, values)
+    return Cell(sum(every) / len(every), min(every), max(every), flaw, values)
 
 
 def _compared(figure: FigureConfig, measure: str) -> tuple[str, ...]:
@@ -252,14 +252,32 @@ def named(axis: str, label: Label) -> str:
 
 
 def missing_words(view: View, rows: Iterable[Row]) -> str:
-    """Which points a figure lacks, and which need more memory than there is; empty: none."""
+    """Which points a figure lacks, which need more memory than there is or less time than can be; empty: none."""
     every = list(rows)
     lacking = {_name(view, row): str(row["status"]) for row in every if row["status"] != DONE}
     too_large = {_name(view, row): why_not(row) for row in every if row.get("fits") is False}
-    said = [f"Missing {len(lacking)} of {len(every)} points: {_told(lacking)}"] if lacking else []
-    if too_large:
-        said.append(f"{len(too_large)} of {len(every)} points don't fit in memory: {_told(too_large)}")
-    return ". ".join(said)
+    too_fast = {_name(view, row): why_too_fast(row) for row in every if below_floor(row)}
+    told = [("Missing {} points", lacking), ("{} points don't fit in memory", too_large)]
+    told.append(("{} points are below the floor", too_fast))
+    return ". ".join(
+        f"{words.format(f'{len(points)} of {len(every)}')}: {_told(points)}" for words, points in told if points
+    )
+
+
+def _flaw(row: Row) -> str:
+    if row.get("fits") is False:
+        return "doesn't fit"
+    return "below the floor" if below_floor(row) else ""
+
+
+def below_floor(row: Row) -> bool:
+    """Return whether a row's time is less than what lines allow, rounding aside."""
+    return is_below(row.get("of_floor"))
+
+
+def why_too_fast(row: Row) -> str:
+    """Return how far the point of a row is below the floor."""
+    return f"takes {row['of_floor']:.2g} of the least time that lines allow"
 
 
 def is_tight_row(row: Row) -> bool | None:

@@ -48,7 +48,7 @@ def _map(panel: Panel, together: Sequence[data.Series], figure: FigureConfig) ->
     for (row, column), value in np.ndenumerate(values):
         cell = panel.series[row].cells[column]
         words = "n/a" if np.isnan(value) else number_text(value)
-        words += "\ndoesn't fit" if cell is not None and not cell.fits else ""
+        words += f"\n{cell.flaw}" if cell is not None and cell.flaw else ""
         drawn.append(Words(column, row, words, colour="white" if value < middle else "black"))
     measure = panel.series[0].measure
     names = [each.label.removesuffix(measure).strip() or measure for each in panel.series]

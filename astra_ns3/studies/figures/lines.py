@@ -90,6 +90,6 @@ def _line(series: data.Series, places: Sequence[float], factor: float, where: in
     crosses = [
         Curve([place], [cell.mean / factor], dash=None, mark=CROSS, size=7)
         for place, cell in zip(places, series.cells, strict=True)
-        if cell is not None and not cell.fits
+        if cell is not None and cell.flaw
     ]
     return [Curve(x, y, dash=int(again), mark=where, least=least, most=most, name=name, colour=colour), *crosses]

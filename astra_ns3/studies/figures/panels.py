@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from astra_ns3.report.alignment import number_text
 from astra_ns3.report.figures.figure import Axis, Figure, Panel, Rule, Series, Words
@@ -58,9 +58,12 @@ def named(measure: str) -> str:
     return measure.removesuffix(_UNITS.get(MEASURES[measure].unit, " ")).replace("_", " ")
 
 
-def number_above(place: float, top: float, number: float) -> Words:
-    """Return a number above a bar and its whisker, whose ``top`` is given."""
-    return Words(place, top, number_text(number), up="bottom", raised=1)
+def number_above(place: float, top: float, cell: Cell, factor: float) -> Words:
+    """Return the number of a bar above it and its whisker, whose ``top`` is given; with its flaw, inside the bar."""
+    number = number_text(cell.mean / factor)
+    if cell.flaw:
+        return Words(place, None, f" {number}, {cell.flaw}", up="bottom", turned=True)
+    return Words(place, top, number, up="bottom", raised=1)
 
 
 def alike(made: FigureData, panel: data.Panel) -> list[data.Series]:
@@ -74,13 +77,9 @@ def none_at(place: float) -> Words:
     return Words(place, None, "n/a", up="bottom", letters=5, turned=True, colour=GREY)
 
 
-def too_large(places: Iterable[float], cells: Iterable[Cell | None]) -> list[Words]:
-    """Say of which bars the run doesn't fit into the memory of an NPU."""
-    return [
-        Words(place, None, " doesn't fit", up="bottom", turned=True)
-        for place, cell in zip(places, cells, strict=True)
-        if cell is not None and not cell.fits
-    ]
+def flaw_at(place: float, cell: Cell) -> list[Words]:
+    """Say of a bar without a number why the run is impossible, if it is."""
+    return [Words(place, None, f" {cell.flaw}", up="bottom", turned=True)] if cell.flaw else []
 
 
 def rule_of(figure: FigureConfig) -> list[Rule]:

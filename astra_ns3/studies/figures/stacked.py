@@ -22,6 +22,7 @@ from astra_ns3.studies.figures.data import (
 )
 from astra_ns3.studies.figures.panels import (
     Unit,
+    flaw_at,
     grid,
     named,
     names_axis,
@@ -29,7 +30,6 @@ from astra_ns3.studies.figures.panels import (
     nth_colour,
     number_above,
     rule_of,
-    too_large,
 )
 
 _MOST_VALUES = 16
@@ -81,7 +81,6 @@ def _panel(
     for at, (_, _, cells) in enumerate(bars):
         drawn += _total(at, cells, unit.factor, told=len(bars) <= _MOST_VALUES)
         lacking = [named(each.measure) for each, cell in zip(pieces, cells, strict=True) if cell is None]
-        drawn += too_large([at], [next((cell for cell in cells if cell and not cell.fits), None)])
         if 0 < len(lacking) < len(cells):
             height = sum(cell.mean for cell in cells if cell) / unit.factor
             words = f"no {', '.join(lacking)}"
@@ -91,13 +90,14 @@ def _panel(
 
 
 def _total(at: int, cells: Sequence[Cell | None], factor: float, *, told: bool) -> list[Series]:
-    """Return the whole bar of each run: the least and the most of them, and their mean in digits."""
+    """Return the whole bar of each run: the least and the most, the mean in digits, and a flaw."""
     found = [cell for cell in cells if cell is not None]
     if not found:
         return [none_at(at)]
     runs = [run for run in found[0].of_runs if all(run in cell.of_runs for cell in found)]
+    flawed = next((cell for cell in found if cell.flaw), found[0])
     if len(found) < len(cells) or not runs:
-        return []
-    total = cell_of({run: sum(cell.of_runs[run] for cell in found) for run in runs})
-    number = number_above(at, total.most / factor, total.mean / factor)
-    return [whiskers_of([(at, total)], factor), *([number] if told else [])]
+        return [*flaw_at(at, flawed)]
+    total = cell_of({run: sum(cell.of_runs[run] for cell in found) for run in runs}, flawed.flaw)
+    number = [number_above(at, total.most / factor, total, factor)] if told else flaw_at(at, total)
+    return [whiskers_of([(at, total)], factor), *number]

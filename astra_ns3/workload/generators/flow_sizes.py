@@ -8,6 +8,7 @@ Between two points sizes are spread evenly.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,22 @@ class FlowSizes:
         """The sizes below which these shares (0 to 1) of all flows are, in whole bytes, at least one."""
         found = np.interp(shares * _WHOLE, self.percents, self.sizes_bytes)
         return np.maximum(found.astype(np.int64), 1)
+
+    def rest_of(self, share: float) -> float:
+        """Return the bytes below which this share (0 to 1) of flows under way have left at a random time.
+
+        A renewal process's residual: its density is the share of flows that are larger, over the mean.
+        """
+        sizes = np.array((0.0, self.sizes_bytes[0], *self.sizes_bytes))
+        larger = 1 - np.array((0.0, 0.0, *self.percents)) / _WHOLE
+        widths = np.diff(sizes)
+        below = np.concatenate([[0.0], np.cumsum(widths * (larger[1:] + larger[:-1]) / 2)])
+        wanted = min(share * float(below[-1]), math.nextafter(float(below[-1]), 0.0))
+        part = int(np.searchsorted(below, wanted, side="right")) - 1
+        more = wanted - float(below[part])
+        slope = float(larger[part] - larger[part + 1]) / float(widths[part])
+        root = math.sqrt(max(0.0, float(larger[part]) ** 2 - 2 * slope * more))
+        return float(sizes[part]) + 2 * more / (float(larger[part]) + root)
 
 
 def one_size(size_bytes: int) -> FlowSizes:

@@ -100,7 +100,7 @@ def on_off(
     """Every NPU is on and off by turns, for random times of the means ``on_ps`` and ``off_ps``.
 
     While it is on it sends flows to one NPU, drawn anew each time: one behind the other, as ``rate_bps`` takes their
-    bytes, until the time is over. Raises InputError.
+    bytes. A flow that takes longer takes the rest of the next times. Raises InputError.
     """
     _check(npus, 2, duration_ps)
     _check_rate(rate_bps)

@@ -26,6 +26,8 @@ from astra_ns3.workload.generators.receivers import Receivers
 BITS = 8
 _AT_ONCE = 1 << 13
 _FEW_AT_ONCE = 256
+_MOST_TURNS = 100
+"""On-times that a flow's sending is drawn over; further ones take their means, lest tiny ones take for ever."""
 _DRAWS = 5
 """Uniform numbers of a Poisson flow: its gap, sender, receiver's rack, receiver, size."""
 
@@ -94,7 +96,8 @@ class Incast:
 class OnOff:
     """Every NPU is on and off by turns, for random times of the means ``on_ps`` and ``off_ps``.
 
-    On, it sends flow after flow to one other, drawn anew each time, as ``rate_bps`` takes their bytes.
+    On, it sends flow after flow to one other, drawn anew each time, as ``rate_bps`` takes their bytes. A flow that
+    takes longer than its on-time takes the rest of the next ones, as packets of ns-3's OnOffApplication do.
     """
 
     npus: int
@@ -118,20 +121,29 @@ class OnOff:
         ps_per_byte = BITS * PS_PER_SECOND / self.rate_bps
         is_on = sender.draw() < self.on_ps / (self.on_ps + self.off_ps)
         now = 0.0 if is_on else sender.exponential(self.off_ps)
+        left_ps, receiver = sender.exponential(self.on_ps), sender.receiver()
+        next_ps = sender.rest() * ps_per_byte
         while True:
-            end, receiver = now + sender.exponential(self.on_ps), sender.receiver()
-            while now < end:
-                size = sender.size()
-                yield int(now), sender.npu, receiver, size
-                now += size * ps_per_byte
-            now = max(now, end) + sender.exponential(self.off_ps)
+            turned = next_ps >= left_ps
+            turns = max(0, int(next_ps / self.on_ps) - _MOST_TURNS)
+            next_ps -= turns * self.on_ps
+            now += turns * (self.on_ps + self.off_ps)
+            while next_ps >= left_ps:
+                next_ps -= left_ps
+                now += left_ps + sender.exponential(self.off_ps)
+                left_ps = sender.exponential(self.on_ps)
+            now += next_ps
+            left_ps -= next_ps
+            receiver, size = sender.receiver() if turned else receiver, sender.size()
+            yield int(now), sender.npu, receiver, size
+            next_ps = size * ps_per_byte
 
 
 @dataclass(frozen=True)
 class Constant:
     """Every NPU sends flow after flow to one other, drawn once, as ``rate_bps`` takes their bytes.
 
-    The first starts at a random time of the first flow's.
+    It begins amid a flow, as if it had always sent.
     """
 
     npus: int
@@ -151,12 +163,11 @@ class Constant:
 
     def _of(self, sender: _Sender) -> Iterator[tuple[int, int, int, int]]:
         ps_per_byte = BITS * PS_PER_SECOND / self.rate_bps
-        receiver, size = sender.receiver(), sender.size()
-        now = sender.draw() * size * ps_per_byte
+        receiver, now = sender.receiver(), sender.rest() * ps_per_byte
         while True:
+            size = sender.size()
             yield int(now), sender.npu, receiver, size
             now += size * ps_per_byte
-            size = sender.size()
 
 
 class _Sender:
@@ -165,7 +176,7 @@ class _Sender:
     def __init__(self, npu: int, seed: int, sizes: FlowSizes, receivers: Receivers) -> None:
         self.npu = npu
         self._chance, self._of_sizes = (np.random.Generator(np.random.PCG64([seed, npu, part])) for part in range(2))
-        self._receivers = receivers
+        self._receivers, self._distribution = receivers, sizes
         self._draws: Iterator[float] = self._uniform()
         self._sizes: Iterator[int] = self._sized(sizes)
 
@@ -176,6 +187,10 @@ class _Sender:
     def size(self) -> int:
         """Return the size of a flow."""
         return next(self._sizes)
+
+    def rest(self) -> float:
+        """Return the bytes that are left of a flow at a random time."""
+        return self._distribution.rest_of(self.draw())
 
     def exponential(self, mean: float) -> float:
         """Return an exponential number."""

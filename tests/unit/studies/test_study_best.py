@@ -132,7 +132,7 @@ def test_every_figure_says_what_does_not_fit(kind: str, tmp_path: Path) -> None:
     view, figure = result.expansion.parts[0].view(result.rows), FigureConfig.model_validate(FIGURES[kind])
     said = "1 of 2 points don't fit in memory: tensor 1, seed 1 (needs 235 GB of 80 GB)"
     assert figure_data(view, figure).missing == said
-    assert [cell and cell.fits for cell in figure_data(view, figure).panels[0].series[0].cells] == [False, True]
+    assert [cell and cell.flaw for cell in figure_data(view, figure).panels[0].series[0].cells] == ["doesn't fit", ""]
     assert "fit in memory" in written(view, figure, tmp_path, kind)[1].read_text(encoding="utf-8")
 
 

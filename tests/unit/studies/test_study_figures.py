@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.alignment import number_text
@@ -164,6 +165,32 @@ def test_every_kind_is_drawn_and_says_what_is_missing(kind: str, failed: tuple[A
     text = paths[1].read_text(encoding="utf-8")
     assert "The part" in text
     assert (f"Missing {len(failed)} of 4" in text) == bool(failed)
+
+
+@pytest.mark.parametrize("kind", FIGURE_KINDS)
+def test_every_kind_marks_what_can_not_be(kind: str) -> None:
+    """One point takes 0.4 of what its lines need, one has more memory than there is, two are right."""
+    found = view(SYSTEM, WINDOW)
+    of_floor = {"flat": 0.4, "hier": 1.0}
+    rows = [
+        {
+            **row,
+            "of_floor": of_floor[row["system"]] if row["window"] == "64KB" else 1.3,
+            "fits": (row["system"], row["window"]) != ("hier", "0.5MB"),
+            "npu_memory_bytes": 90 * 10**9,
+            "npu_memory_capacity_bytes": 80 * 10**9,
+        }
+        for row in found.rows
+    ]
+    figure = config(kind=kind, x="window", **({} if kind == "layers" else {"y": ["finish_us"], "by": "system"}))
+    made = drawn(replace(found, rows=tuple(rows)), figure)
+    words = " ".join(" ".join(text.get_text().split()) for text in made.findobj(Text))
+    told = "system flat, window 64KB, seed 1 (takes 0.4 of the least time that lines allow)"
+    assert f"1 of 4 points are below the floor: {told}" in words
+    assert "1 of 4 points don't fit in memory: system hier, window 0.5MB" in words
+    if kind in ("bars", "heatmap", "stacked"):
+        # In the note and at the number; the note says "don't fit".
+        assert (words.count("below the floor"), words.count("doesn't fit")) == (2, 1)
 
 
 def test_equal_figures_give_equal_files(tmp_path: Path) -> None:

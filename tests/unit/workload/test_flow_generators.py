@@ -16,6 +16,8 @@ from astra_ns3.workload.generators.flows import incast, on_off, permutation, poi
 
 RATE_BPS = 100_000_000_000
 THREE_SIGMA = 3.0
+SHARE_DEVIATES = 0.1
+"""Five deviations of the load of 64 NPUs in 20 ms with flows of web-search, from twenty seeds."""
 
 
 def rows(flows: FlowList) -> list[tuple[int, ...]]:
@@ -86,6 +88,28 @@ def test_on_off_flows_follow_one_another_at_the_rate_while_on() -> None:
     assert np.median(gaps) <= at_rate_ps + 1
     # On for a quarter of the time; 16 NPUs x 100 periods, whose shares deviate by about 1 in 40 together.
     assert len(flows) * at_rate_ps / (16 * 4 * PS_PER_MS) == pytest.approx(0.25, rel=0.1)
+
+
+@pytest.mark.parametrize("sizes", ["1MB", "web-search"])
+@pytest.mark.parametrize(("on_us", "off_us"), [(10, 30), (50, 150), (50, 50)])
+def test_on_off_flows_make_their_load_however_long_a_flow_takes(sizes: str, on_us: int, off_us: int) -> None:
+    """The rate times the share of time that an NPU is on, though a flow takes 80 us, or up to 2.4 ms of web-search."""
+    on_ps, off_ps, npus, duration_ps = on_us * PS_PER_US, off_us * PS_PER_US, 64, 20 * PS_PER_MS
+    flows = on_off(npus, flow_sizes(sizes), rate_bps=RATE_BPS, on_ps=on_ps, off_ps=off_ps, duration_ps=duration_ps)
+    share = float(flows.sizes_bytes.sum()) * 8 * 10 / (npus * duration_ps)  # 10 ps a bit
+    assert share == pytest.approx(on_us / (on_us + off_us), rel=SHARE_DEVIATES)
+
+
+@pytest.mark.parametrize("name", [*sorted(DISTRIBUTIONS), "1MB"])
+def test_the_rest_of_a_flow_under_way_is_a_renewal_processs_residual(name: str) -> None:
+    """Its mean is the second moment of sizes over twice their mean (Feller, volume 2, XI.4), here of sizes drawn."""
+    sizes = flow_sizes(name)
+    shares = (np.arange(20_000) + 0.5) / 20_000
+    drawn = sizes.sizes_of((np.arange(1_000_000) + 0.5) / 1_000_000).astype(float)
+    rests = [sizes.rest_of(share) for share in shares.tolist()]
+    assert np.mean(rests) == pytest.approx((drawn**2).mean() / (2 * drawn.mean()), rel=1e-3)
+    assert rests == sorted(rests)
+    assert 0 <= sizes.rest_of(0.0) <= sizes.rest_of(1 - 2**-53) <= sizes.sizes_bytes[-1]
 
 
 # By hand: the middle of each two neighbouring points times the share between them, summed.
