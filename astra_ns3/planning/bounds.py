@@ -18,7 +18,7 @@ from operator import attrgetter
 from astra_ns3.config.training_plan import Block, Degrees, TrainingPlan
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.frozen import dataclass
-from astra_ns3.planning.degrees import Cell, Choice, Space
+from astra_ns3.planning.degrees import Cell, Choice, Space, cut_into
 from astra_ns3.planning.endings import Ending, Endings
 from astra_ns3.planning.least_times import LeastTimes
 from astra_ns3.planning.orders import OrderFacts, Passes, order_facts
@@ -99,11 +99,12 @@ class Bounds:
 class _Parts:
     """The parts of the model, in its order, as columns of what the blocks of each come to together.
 
-    ``spans``: the blocks of each among all; ``times_ps``: of a pass of each kind; ``lines_ps``: of each dimension;
-    ``again_bytes``: what the last block of each computes again.
+    ``spans``: the blocks of each among all; ``hop_ps``: of a message from part to part; ``times_ps``: of a pass of each
+    kind; ``lines_ps``: of each dimension; ``again_bytes``: what the last block of each computes again.
     """
 
     spans: list[range]
+    hop_ps: int
     times_ps: Mapping[WorkKind, list[int]]
     lines_ps: list[list[int]]
     kept_bytes: list[int]
@@ -121,10 +122,7 @@ class _CellWork:
         self.layers = len(parts.body)
         self._ends = len(parts.first), len(parts.last)
         self.blocks = (*parts.first, *parts.body, *parts.last)
-        self._parallel = file.parallel.model_copy(update={"pipeline": degrees.pipeline})
-        size = boundary_bytes(parts, self._parallel, bounds.source)
-        stride = degrees.stage_npus
-        self.hop_ps = bounds.least.message_ps(stride, size) if degrees.pipeline > 1 and size else 0
+        self._whole = parts
         times = self._times()
         self._sums = {
             WorkKind.FORWARD: _sums(each.forward_ps for each in times),
@@ -152,18 +150,21 @@ class _CellWork:
 
     def parts(self, virtual: int) -> _Parts:
         """Return the parts of the model with so many on each stage."""
-        parallel = self._parallel.model_copy(update={"virtual_stages": virtual})
-        layers = layers_of_parts(self.layers, parallel, self.bounds.source)
+        degrees, source = self.cell.degrees, self.bounds.source
+        parallel = cut_into(self.cell.shape.file.parallel, degrees.pipeline, virtual)
+        layers = layers_of_parts(self.layers, parallel, source)
+        size = boundary_bytes(self._whole, parallel, source) if degrees.pipeline > 1 else 0
         first, last = self._ends
         ends = [0, *(first + end for end in accumulate(layers))]
         ends[-1] += last
         spans = [range(begin, end) for begin, end in pairwise(ends)]
         return _Parts(
             spans,
+            self.bounds.least.message_ps(degrees.stage_npus, size) if size else 0,
             {kind: between(sums, spans) for kind, sums in self._sums.items()},
             [between(sums, spans) for sums in self._lines],
             between(self._kept, spans),
-            [self.blocks[end - 1].again_bytes for end in ends[1:]],
+            [self.blocks[span.stop - 1].again_bytes if span else 0 for span in spans],
             between(self._summed, spans),
         )
 
@@ -172,8 +173,9 @@ class _Order:
     """A cell with a schedule and virtual stages; ZeRO's stage is still open."""
 
     def __init__(self, work: _CellWork, schedule: str, virtual: int) -> None:
-        stages, batches, hop_ps = work.cell.degrees.pipeline, work.cell.micro_batches, work.hop_ps
+        stages, batches = work.cell.degrees.pipeline, work.cell.micro_batches
         parts = work.parts(virtual)
+        hop_ps = parts.hop_ps
         facts = [order_facts(schedule, stages, virtual, batches, stage) for stage in sorted({0, stages - 1})]
         forward, back = parts.times_ps[WorkKind.FORWARD], parts.times_ps[WorkKind.BACKWARD]
         each = [ahead + behind for ahead, behind in zip(forward, back, strict=True)]
@@ -276,7 +278,7 @@ class _Stage:
         uses = 1 if keeps else 2 * self._work.cell.micro_batches
         gradients, weights = ending.gradients.queues_ps, ending.weights.queues_ps
         queues = (times * gradients.get(queue, 0) + uses * each for queue, each in weights.items())
-        return max(*added(lines, ending.weights.lines_ps, uses), *queues)
+        return max(*added(lines, ending.weights.lines_ps, uses), *queues, 0)
 
     def memory_bytes(self, zero: int) -> int:
         """Return the least memory of one of its NPUs."""

@@ -1,8 +1,9 @@
 """All ways to cut a model over so many NPUs: degrees, schedules, stages of ZeRO, micro-batches, recomputing.
 
 The model's file and its planning decide what they refuse; this module repeats none of that. Model limits: other keys of
-``parallel`` stay as the file has them, such as ``context_by``, ``bucket`` and ``overlap``. Virtual stages cut the
-layers evenly, and belong to schedules that need several parts of the model on each stage.
+``parallel`` stay as the file has them, such as ``context_by``, ``bucket`` and ``overlap``; ``layers_per_part`` does
+where a choice cuts the model in as many parts. Other virtual stages cut the layers evenly. Virtual stages belong to
+schedules that need several parts of the model on each stage.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import cache, cached_property
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.model.file import ModelFile
+from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import SequenceTraining
 from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.config.training_plan import Degrees
@@ -91,13 +93,28 @@ class Choice:
     @property
     def keys(self) -> dict[str, Json]:
         """Return the keys of the model's file that say it."""
+        stages = self.cell.degrees.pipeline
+        given = layers_given(self.cell.shape.file.parallel, stages * self.virtual_stages)
         return {
             **self.cell.shape.keys,
-            "parallel.pipeline": self.cell.degrees.pipeline,
+            "parallel.pipeline": stages,
             "parallel.schedule": self.schedule,
             "parallel.virtual_stages": self.virtual_stages,
+            "parallel.layers_per_part": None if given is None else list(given),
             "parallel.zero": self.zero,
         }
+
+
+def cut_into(parallel: Parallel, stages: int, virtual: int) -> Parallel:
+    """Return how a file is cut into so many stages, with its own layers of each part if it has as many parts."""
+    given = layers_given(parallel, stages * virtual)
+    return parallel.model_copy(update={"pipeline": stages, "virtual_stages": virtual, "layers_per_part": given})
+
+
+def layers_given(parallel: Parallel, parts: int) -> tuple[int, ...] | None:
+    """Return the layers of each of so many parts, as a file has them; None: they are cut evenly."""
+    given = parallel.layers_per_part
+    return None if given is None or len(given) != parts else given
 
 
 def is_as_in(choice: Choice, workload: ModelWorkload) -> bool:
@@ -174,21 +191,19 @@ class Space:
             yield from (each for each in found if not self.held or self._holds(each.keys, _OF_ORDERS))
 
     def _orders(self, cell: Cell, layers: int) -> Iterator[tuple[str, int]]:
-        stages, batches = cell.degrees.pipeline, cell.micro_batches
-        parallel = cell.shape.file.parallel.model_copy(update={"pipeline": stages})
-        try:
-            layers_of_parts(layers, parallel, self.workload.source)
-        except InputError:
-            return
+        stages, batches, file = cell.degrees.pipeline, cell.micro_batches, cell.shape.file
         if stages == 1:
             yield _ALONE, 1
             return
+        given = len(file.parallel.layers_per_part or ())
         for schedule in SCHEDULES:
             if fits(schedule, stages, 1, batches):
-                yield schedule, 1
+                if stages <= layers or stages == given:
+                    yield schedule, 1
                 continue
-            for virtual in range(2, layers // stages + 1):
-                if layers % (stages * virtual) == 0 and fits(schedule, stages, virtual, batches):
+            for virtual in range(2, max(layers, given) // stages + 1):
+                parts = stages * virtual
+                if (parts == given or layers % parts == 0) and fits(schedule, stages, virtual, batches):
                     yield schedule, virtual
 
     def _experts(self, most: int) -> Iterator[int]:
@@ -231,9 +246,9 @@ class Space:
 def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None = None) -> Space:
     """Return all choices for a model with the values that are ``held``, of keys of :data:`CHOSEN`.
 
-    Raises InputError for another key, for parameter servers, for memory beyond the device, and for samples that nobody
-    can count. Samples of an iteration are those of ``global_batch``; without it those of the file's own degrees on so
-    many NPUs.
+    Raises InputError for another key, for parameter servers, for memory beyond the device, for ``layers_per_part`` that
+    don't add up, and for samples that nobody can count. Samples of an iteration are those of ``global_batch``; without
+    it those of the file's own degrees on so many NPUs.
     """
     file, source = workload.file, workload.source
     for key in held or {}:
@@ -247,6 +262,8 @@ def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None
     refuse(
         away is not None, f"key '{away}': plans have all memory on the device, and no checkpoints; leave it out", source
     )
+    if file.parallel.layers_per_part is not None:
+        layers_of_parts(workload.totals().layers, file.parallel, source)
     try:
         data = degrees_of(file.parallel, npus, source).data
         samples = micro_batches_of(file.training, data, source) * file.training.micro_batch * data
@@ -258,7 +275,6 @@ def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None
         "training.micro_batches": None,
         "training.global_batch": samples,
         "parallel.data": "auto",
-        "parallel.layers_per_part": None,
     }
     alone: dict[str, Json] = {
         **dict.fromkeys(("parallel.tensor", "parallel.context", "parallel.pipeline", "parallel.expert"), 1),

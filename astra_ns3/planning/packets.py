@@ -146,7 +146,7 @@ def _sized(space: Space, choice: Choice, whole: tuple[int, int], chosen: tuple[i
     keys: dict[str, Json] = {} if some == batches else {"training.global_batch": samples}
     words = [] if fewer == layers else [f"{fewer} of {layers} layers"]
     words += [] if some == batches else [f"{samples:,} of {space.samples:,} samples"]
-    keys |= {} if fewer == layers else {"model.layers": fewer}
+    keys |= {} if fewer == layers else {"model.layers": fewer, "parallel.layers_per_part": None}
     try:
         changed(space.workload, {**choice.keys, **keys}).plan(space.npus)
     except InputError:

@@ -144,7 +144,7 @@ def test_groups_that_end_inside_a_dimension_are_communicators_and_a_warning() ->
     graph = UnrolledLoop.of(replace(LOOPS[7], model_parallel_npus=4), 1, (8,))
     assert set(graph.groups.values()) == {(0, 1, 2, 3), (4, 5, 6, 7), (0, 4), (1, 5), (2, 6), (3, 7)}
     (warning,) = graph.warnings
-    assert warning.endswith("on a network of 4x2 both are the same")
+    assert warning.endswith("on a network of 4x2 it has the loop's queues")
 
 
 def test_each_npu_of_a_role_has_its_own_time_of_an_uneven_computation() -> None:

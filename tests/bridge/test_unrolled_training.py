@@ -70,6 +70,19 @@ def test_a_training_as_chakras_traces_ends_when_the_training_does(
     assert apart_us.max() <= A_NANOSECOND_US
 
 
+def test_groups_inside_a_dimension_take_longer_as_traces_and_a_warning_says_so(tmp_path: Path) -> None:
+    """Gradients, which the loop sends beside sums of tensor groups, wait with these in the graph's one queue."""
+    model = _model(tmp_path, MODEL.format(model="", parallel="tensor: 2, sequence: on"))
+    warnings = convert(model, "chakra", str(tmp_path / "job"), Unrolling((8,))).warnings
+    trace = read_chakra(tmp_path / "job", tmp_path / "job.groups.json")
+    assert _finish_us(trace, (8,)).max() > 1.1 * _finish_us(model, (8,)).max()
+    (warning,) = (each for each in warnings if "end inside a dimension" in each)
+    assert warning.endswith("so the graph may take longer; on a network of 2x4 it has the loop's queues")
+    convert(model, "chakra", str(tmp_path / "cut"), Unrolling((2, 4)))
+    cut = read_chakra(tmp_path / "cut", None)
+    assert np.abs(_finish_us(cut, (2, 4)) - _finish_us(model, (2, 4))).max() <= A_NANOSECOND_US
+
+
 def _model(folder: Path, text: str) -> ModelWorkload:
     path = folder / "model.yaml"
     path.write_text(text, encoding="utf-8")

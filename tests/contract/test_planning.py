@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
-from support.plans import SWITCH, Case, drawn_case, rings, servers, small_llama
+from support.plans import SWITCH, Case, drawn_case, one_switch, rings, servers, small_llama
 
+import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.planning.bounds import Bound
-from astra_ns3.planning.degrees import Space
+from astra_ns3.planning.degrees import Space, is_as_in
 from astra_ns3.planning.search import Played, Search
 from astra_ns3.system.file import parse_system
 
@@ -85,6 +87,23 @@ def test_bounds_hold_for_channels_that_leave_servers_at_several_npus() -> None:
     times = case.times_ps(space, [bound.choice for bound in bounds])
     assert len(bounds) == 2
     assert all(0.7 * times[bound.choice] < bound.time_ps <= times[bound.choice] for bound in bounds)
+
+
+@pytest.mark.parametrize(
+    ("cut", "layers"),
+    [({}, [3, 1]), ({}, [0, 4]), ({"virtual_stages": 2, "schedule": "interleaved"}, [2, 1, 1, 0])],
+)
+def test_a_search_plays_the_files_own_layers_of_each_part_as_the_file_is_played(
+    cut: dict[str, Any], layers: list[int]
+) -> None:
+    """The head of a large vocabulary takes as long as layers, so an uneven cut may be faster than an even one."""
+    parallel = {"pipeline": 2, **cut, "layers_per_part": layers}
+    case = Case(small_llama({"vocabulary": 16000}, samples=4, parallel=parallel), rings(), one_switch(2))
+    check_search(case)
+    result = astra_ns3.run(workload=case.workload, system=case.system, network=case.network, backend="flow")
+    space = case.space
+    own = [each for each in case.choices(space) if is_as_in(each, case.workload)]
+    assert list(case.times_ps(space, own).values()) == [result.finish_ps]
 
 
 FLAT = {f"{kind}-implementation": "oneDirect" for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")}

@@ -129,10 +129,10 @@ class UnrolledLoop:
         if self.programs.grid.sizes == self.dimensions:
             return ()
         aligned = self.programs.cut.aligned
-        advice = "" if aligned is None else f"; on a network of {_shape(aligned)} both are the same"
+        advice = "" if aligned is None else f"; on a network of {_shape(aligned)} it has the loop's queues"
         return (
             f"{self.source}: its groups of NPUs end inside a dimension of {_shape(self.dimensions)}: as a graph they "
-            f"wait in one queue, in the loop they don't{advice}",
+            f"wait in one queue, in the loop they don't, so the graph may take longer{advice}",
         )
 
     @cached_property

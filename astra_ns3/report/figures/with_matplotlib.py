@@ -59,6 +59,7 @@ _SMALL_LETTERS_PER_INCH = 21
 _LEGEND_INCHES = 0.6
 # Share of the width that a table takes at most: letters don't shrink evenly.
 _TABLE_WIDTH = 0.98
+_ROW_INCHES = 0.17
 
 Base = float | npt.NDArray[np.float64]
 Style = dict[str, Any]  # by the names that matplotlib gives them
@@ -298,17 +299,23 @@ def _cells(axes: Axes, series: Cells) -> None:
 
 
 def _fit(drawing: Drawing, axes: Axes, table: Table) -> None:
-    """Make each column as wide as its texts, and all letters smaller if the columns together exceed the figure."""
-    drawing.draw_without_rendering()  # now the axes are as wide as the figure lets them
-    around = axes.get_window_extent().width
+    """Make the figure as high as the rows need, and each column as wide as its texts.
+
+    All letters get smaller if the columns together exceed the figure.
+    """
+    drawing.draw_without_rendering()  # now the axes are as large as the figure, its title and its notes let them
+    around = axes.get_window_extent()
+    rows = 1 + max(row for row, _ in table.get_celld())
+    drawing.set_figheight(drawing.get_figheight() + rows * _ROW_INCHES - around.height / drawing.dpi)
     widths: dict[int, float] = {}
     for (_, column), cell in table.get_celld().items():
-        width = cell.get_text().get_window_extent().width / around * (1 + 2 * cell.PAD)
+        width = cell.get_text().get_window_extent().width / around.width * (1 + 2 * cell.PAD)
         widths[column] = max(width, widths.get(column, 0))
     shrunk = min(1.0, _TABLE_WIDTH / sum(widths.values()))
     table.set_fontsize(_SMALL * shrunk)
     for (_, column), cell in table.get_celld().items():
         cell.set_width(widths[column] * shrunk)
+        cell.set_height(1 / rows)
 
 
 def _log_ticks(own: XAxis | YAxis, axis: Axis) -> None:

@@ -18,13 +18,10 @@ from astra_ns3.studies.figures.data import (
 )
 from astra_ns3.studies.figures.panels import AROUND_INCHES
 
-_ROW_INCHES = 0.17
-
 
 def make(view: View, figure: FigureConfig) -> Figure:
     """Return the table as a picture."""
-    header, rows = table_cells(view, figure)
-    panel = Panel(Axis(), Axis(), [Cells(header, rows)], height=_ROW_INCHES * (len(rows) + 1))
+    panel = Panel(Axis(), Axis(), [Cells(*table_cells(view, figure))])
     return Figure([panel], around=AROUND_INCHES, missing=missing_words(view, view.rows))
 
 

@@ -177,3 +177,29 @@ def test_the_degrees_of_the_file_are_one_choice(parallel: dict[str, Any], name: 
     workload = small_llama(samples=4, parallel=parallel)
     case = case_of(workload)
     assert [choice.name for choice in case.choices(case.space) if is_as_in(choice, workload)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("cut", "layers"),
+    [
+        ({"pipeline": 2}, [3, 1]),
+        ({"pipeline": 4, "schedule": "gpipe"}, [0, 2, 1, 1]),
+        ({"pipeline": 2, "virtual_stages": 3, "schedule": "interleaved"}, [1, 1, 1, 1, 0, 0]),
+    ],
+)
+def test_layers_of_parts_stay_as_the_file_has_them_where_a_choice_has_as_many(
+    cut: dict[str, Any], layers: list[int]
+) -> None:
+    workload = small_llama(samples=4, parallel={**cut, "layers_per_part": layers})
+    case = case_of(workload)
+    space = case.space
+    plans = {each: changed(space.workload, each.keys) for each in case.choices(space)}
+    (own,) = (each for each in plans if is_as_in(each, workload))
+    assert plans[own].plan(NPUS).chunks == workload.plan(NPUS).chunks
+    found = {(each.file.parallel.parts, each.file.parallel.layers_per_part) for each in plans.values()}
+    assert found == {(parts, tuple(layers) if parts == len(layers) else None) for parts in {1, 2, 4, len(layers)}}
+
+
+def test_layers_of_parts_that_do_not_add_up_are_refused() -> None:
+    with pytest.raises(InputError, match=r"layers_per_part has 2 entries of together 5 layers, expected 2 .* 4"):
+        space_of(small_llama(parallel={"pipeline": 2, "layers_per_part": [3, 2]}), NPUS)

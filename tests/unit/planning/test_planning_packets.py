@@ -84,6 +84,7 @@ def test_a_smaller_model_keeps_all_degrees_and_a_layer_for_each_part_of_the_mode
         assert samples % (2 * 2) == 0  # two copies, each with micro-batches for both stages
         assert set(changes) <= {
             "workload.model.layers",
+            "workload.parallel.layers_per_part",
             "workload.training.global_batch",
             "comm_scale",
             "compute_scale",

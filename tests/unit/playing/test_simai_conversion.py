@@ -64,5 +64,5 @@ def test_the_network_that_a_conversion_advises_is_one_on_which_no_group_ends_ins
 ) -> None:
     """Groups of 2 (tensor), 4 (times experts) and 8 (a stage) of 16 NPUs end where dimensions of 2 do."""
     (warning,) = UnrolledLoop.of(workload, 1, dimensions).warnings
-    assert warning.endswith("; on a network of 2x2x2x2 both are the same")
+    assert warning.endswith("; on a network of 2x2x2x2 it has the loop's queues")
     assert UnrolledLoop.of(workload, 1, (2, 2, 2, 2)).warnings == ()

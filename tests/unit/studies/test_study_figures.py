@@ -156,6 +156,23 @@ def test_a_table_lies_within_its_picture(measures: list[str], dots_per_inch: int
         assert cell.get_text().get_window_extent().width <= cell.get_window_extent().width
 
 
+@pytest.mark.parametrize("title", ["Short", "Several lines of a title " * 20])
+@pytest.mark.parametrize("rows", [1, 30, 200])
+def test_all_rows_of_a_table_lie_between_title_and_notes(rows: int, title: str) -> None:
+    of = view(AxisView("scale", "scale", tuple(range(rows))), failed=((0, 1),))
+    made: Any = drawn(of, config(kind="table", y=["finish_us"], title=title))
+    made.draw_without_rendering()
+    cells = made.axes[0].tables[0].get_celld()
+    words = [cells[row, 0].get_text() for row in range(rows + 1)]
+    assert [each.get_text() for each in words] == ["scale", *(number(row) for row in range(rows))]
+    # From the bottom to the top, nothing lies on another.
+    texts = [made._supxlabel, *reversed(words), made._suptitle]
+    ends = [end for text in texts for end in (text.get_window_extent().y0, text.get_window_extent().y1)]
+    assert ends == sorted(ends)
+    assert made.bbox.y0 <= ends[0]
+    assert ends[-1] <= made.bbox.y1
+
+
 @pytest.mark.parametrize("kind", FIGURE_KINDS)
 @pytest.mark.parametrize("failed", [(), (("flat", "64KB", 1),), tuple(product(SYSTEM.labels, WINDOW.labels, (1,)))])
 def test_every_kind_is_drawn_and_says_what_is_missing(kind: str, failed: tuple[Any, ...], tmp_path: Path) -> None:
