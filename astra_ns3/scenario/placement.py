@@ -51,11 +51,12 @@ def places_of(graph: Graph) -> Places:
 def _switches_outside(graph: Graph, hosts: Collection[int]) -> frozenset[int]:
     """Return the first switches outside of a server that its hosts come to."""
     found: set[int] = set()
-    seen, edge = set(hosts), list(hosts)
+    edge = [node for host in hosts for node in {host, graph.inner_switch.get(host, host)}]
+    seen, first_inner = set(edge), graph.nodes - len(graph.forwarders)
     while edge:
         for port in graph.ports[edge.pop()]:
             peer = port.peer
-            if peer in seen or peer < graph.hosts:
+            if peer in seen or not graph.hosts <= peer < first_inner:
                 continue
             seen.add(peer)
             if graph.is_outside(peer):
