@@ -11,6 +11,7 @@ from astra_ns3.config.flow_list import Numbers
 from astra_ns3.errors import nearest, refuse, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.parts import joined
 
 HOSTS, RACKS = "hosts", "racks"
 _INSIDE = 0
@@ -69,18 +70,11 @@ def _parts(graph: Graph, levels: Numbers, level: int) -> list[int]:
     Links between servers join racks, but no servers.
     """
     inside = levels <= level
-    part = list(range(graph.nodes))
-
-    def root(node: int) -> int:
-        while part[node] != node:
-            part[node] = part[part[node]]
-            node = part[node]
-        return node
-
-    for link in graph.links:
-        if inside[link.a] and inside[link.b] and (level > _INSIDE or not graph.leads_out(link)):
-            part[root(link.a)] = root(link.b)
+    pairs = [
+        (link.a, link.b)
+        for link in graph.links
+        if inside[link.a] and inside[link.b] and (level > _INSIDE or not graph.leads_out(link))
+    ]
     first_of: dict[int, int] = {}
-    for host, box in enumerate(graph.host_boxes):
-        part[root(host)] = root(first_of.setdefault(box, host))
-    return [root(node) for node in range(graph.nodes)]
+    pairs += [(host, first_of.setdefault(box, host)) for host, box in enumerate(graph.host_boxes)]
+    return joined(graph.nodes, pairs)

@@ -39,10 +39,10 @@ def graphml(graph: Graph, _config: TopologyConfig) -> str:
         f'  <key id="{key}" for="{where}" attr.name="{name}" attr.type="{_type(name, nodes, links)}"/>'
         for (where, name), key in keys.items()
     ]
-    dimensions = " ".join(str(npus) for npus in graph.dimensions)
-    if _has_dimensions(graph):
-        declared.append('  <key id="dimensions" for="graph" attr.name="dimensions" attr.type="string"/>')
-        body.insert(0, f'    <data key="dimensions">{dimensions}</data>')
+    for name, value in _whole(graph).items():
+        words = value if isinstance(value, int) else " ".join(map(str, value))
+        declared.append(f'  <key id="{name}" for="graph" attr.name="{name}" attr.type="string"/>')
+        body.insert(0, f'    <data key="{name}">{words}</data>')
     top = ['<?xml version="1.0" encoding="utf-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
     return "\n".join([*top, *declared, '  <graph edgedefault="undirected">', *body, "  </graph>", "</graphml>", ""])
 
@@ -56,12 +56,12 @@ def node_link(graph: Graph, _config: TopologyConfig) -> str:
         f'  "{name}": [\n' + ",\n".join(f"    {json.dumps(entry)}" for entry in entries) + "\n  ]"
         for name, entries in lists.items()
     ]
-    whole = json.dumps({"dimensions": list(graph.dimensions)} if _has_dimensions(graph) else {})
+    whole = json.dumps(_whole(graph))
     return f'{{\n  "directed": false,\n  "multigraph": true,\n  "graph": {whole},\n' + ",\n".join(body) + "\n}\n"
 
 
 def hpcc(graph: Graph, _config: TopologyConfig) -> str:
-    """HPCC's topology text, or SimAI's, which names scale-up switches; no buffers, dimensions or costs."""
+    """HPCC's topology text, or SimAI's, which names scale-up switches; no buffers, dimensions, costs or levels."""
     _one_npu_a_host(graph)
     return hpcc_text(graph)
 
@@ -97,9 +97,10 @@ def _one_npu_a_host(graph: Graph) -> None:
     )
 
 
-def _has_dimensions(graph: Graph) -> bool:
-    """Whether there is more than one; all NPUs in one are what a reader takes for granted."""
-    return graph.dimensions != (len(graph.npu_host),)
+def _whole(graph: Graph) -> dict[str, list[int] | int]:
+    """Return the attributes of the graph as a whole; a reader takes all NPUs in one dimension for granted."""
+    several = {"dimensions": list(graph.dimensions)} if graph.dimensions != (len(graph.npu_host),) else {}
+    return {**several, **({"inside_levels": graph.inside_levels} if graph.inside_levels else {})}
 
 
 def _nodes(graph: Graph) -> list[tuple[str, dict[str, object]]]:
