@@ -43,6 +43,8 @@ def settings(more: Mapping[Any, Any]) -> Iterator[None]:
     if not was_there:
         with suppress(OSError, ValueError):
             mpl.rcParams.update(mpl.rc_params())
+            if backend := os.environ.get("MPLBACKEND"):  # which goes before a file
+                mpl.rcParams["backend"] = backend
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update({**_AS_WRITTEN, **more})

@@ -11,6 +11,7 @@ from astra_ns3.config.flow_list import Numbers
 from astra_ns3.errors import nearest, refuse, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.parts import joined
 
 HOSTS, RACKS = "hosts", "racks"
 _INSIDE = 0
@@ -30,14 +31,14 @@ def cut_named(name: str, graph: Graph, npus: Sequence[int]) -> Cut:
     """Return the cut around the parts that have some of ``npus``; ``parts`` are in their order. Raises InputError."""
     levels = _levels(graph)
     level = _level_of(name, graph, levels)
-    part_of = _parts(graph, levels <= level)
+    part_of = _parts(graph, levels, level)
     parts = np.array([part_of[graph.npu_host[npu]] for npu in npus])
     having = set(parts.tolist())
     rate_bps = sum(
         link.rate_bps
         for link in graph.links
         for near, far in ((link.a, link.b), (link.b, link.a))
-        if levels[near] <= level < levels[far] and part_of[near] in having
+        if levels[near] <= level and part_of[near] in having and part_of[far] != part_of[near]
     )
     refuse(not rate_bps, f"no link leads out of {name}, expected another cut, or a rate")
     return Cut(name, parts, rate_bps)
@@ -63,20 +64,17 @@ def _level_of(name: str, graph: Graph, levels: Numbers) -> int:
     return tiers[words]
 
 
-def _parts(graph: Graph, inside: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[int]:
-    """Return for each node the part that it is in: nodes that links between inner nodes, and boxes, join."""
-    part = list(range(graph.nodes))
+def _parts(graph: Graph, levels: Numbers, level: int) -> list[int]:
+    """Return for each node the part that it is in: nodes that links between inner nodes, and boxes, join.
 
-    def root(node: int) -> int:
-        while part[node] != node:
-            part[node] = part[part[node]]
-            node = part[node]
-        return node
-
-    for link in graph.links:
-        if inside[link.a] and inside[link.b]:
-            part[root(link.a)] = root(link.b)
+    Links between servers join racks, but no servers.
+    """
+    inside = levels <= level
+    pairs = [
+        (link.a, link.b)
+        for link in graph.links
+        if inside[link.a] and inside[link.b] and (level > _INSIDE or not graph.leads_out(link))
+    ]
     first_of: dict[int, int] = {}
-    for host, box in enumerate(graph.host_boxes):
-        part[root(host)] = root(first_of.setdefault(box, host))
-    return [root(node) for node in range(graph.nodes)]
+    pairs += [(host, first_of.setdefault(box, host)) for host, box in enumerate(graph.host_boxes)]
+    return joined(graph.nodes, pairs)

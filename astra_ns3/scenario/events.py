@@ -296,10 +296,8 @@ def _nic(given: int | str, graph: Graph) -> list[int]:
         )
         return [number]
     of_npus("nic", given, len(graph.npu_host))
-    start = host = graph.npu_host[given]
-    if host in graph.forwarders:  # the switch inside it has its lines
-        start = graph.nodes - len(graph.forwarders) + graph.forwarders.index(host)
-    outside = [graph.ports[node][number].link for node, number in nic_ports(graph, start)]
+    host = graph.npu_host[given]
+    outside = [graph.ports[node][number].link for node, number in nic_ports(graph, [host])]
     return outside or [port.link for port in graph.ports[host]]
 
 

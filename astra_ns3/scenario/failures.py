@@ -118,15 +118,8 @@ def _switches(graph: Graph) -> list[int]:
     return [number for number in range(graph.switches) if graph.is_outside(graph.hosts + number)]
 
 
-def _nics(graph: Graph) -> list[int | str]:
-    """Return ports of NICs; of a host that forwards, whose lines its switch has, its first NPU stands for them."""
-    found: list[int | str] = [
-        graph.npu_host.index(host)
-        for host in graph.forwarders
-        if host in graph.npu_host and graph.is_outside(graph.ports[host][0].peer)
-    ]
-    ports = dict.fromkeys(port for host in sorted(set(graph.npu_host)) for port in nic_ports(graph, host))
-    return found + [port_name(graph.hosts, *port) for port in ports]
+def _nics(graph: Graph) -> list[str]:
+    return [port_name(graph.hosts, *port) for port in nic_ports(graph, sorted(set(graph.npu_host)))]
 
 
 NAMED: Mapping[str, Callable[[Graph], Sequence[int | str]]] = dict(

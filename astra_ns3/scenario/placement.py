@@ -1,7 +1,7 @@
 """Which NPUs a job gets: placements as rules over servers, racks and rails, and lists checked against the network.
 
-A *server* is a box of hosts, or a host by itself. A *rack* is the servers that hang on the same switches outside of
-servers; a *rail* is the NPUs that have the same place in their servers.
+A *server* is a box of hosts, or hosts that links inside servers join. A *rack* is the servers that hang on the same
+switches outside of servers; a *rail* is the NPUs that have the same place in their servers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from astra_ns3.errors import located, refuse, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.tenant import Tenant
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.parts import servers_of
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ def places_of(graph: Graph) -> Places:
     """Return the servers and racks of a network."""
     boxes: dict[int, list[int]] = {}
     hosts: dict[int, set[int]] = {}
+    servers = servers_of(graph)
     for npu, host in enumerate(graph.npu_host):
-        box = graph.host_boxes[host] if graph.host_boxes else host
+        box = servers[host]
         boxes.setdefault(box, []).append(npu)
         hosts.setdefault(box, set()).add(host)
     racks: dict[frozenset[int], list[int]] = {}
@@ -51,11 +53,12 @@ def places_of(graph: Graph) -> Places:
 def _switches_outside(graph: Graph, hosts: Collection[int]) -> frozenset[int]:
     """Return the first switches outside of a server that its hosts come to."""
     found: set[int] = set()
-    seen, edge = set(hosts), list(hosts)
+    edge = [node for host in hosts for node in {host, graph.inner_switch.get(host, host)}]
+    seen, first_inner = set(edge), graph.nodes - len(graph.forwarders)
     while edge:
         for port in graph.ports[edge.pop()]:
             peer = port.peer
-            if peer in seen or peer < graph.hosts:
+            if peer in seen or not graph.hosts <= peer < first_inner:
                 continue
             seen.add(peer)
             if graph.is_outside(peer):

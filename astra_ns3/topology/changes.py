@@ -243,8 +243,7 @@ class _Present:
         self._switches = list(graph.switch_configs)
         self._otherwise: dict[int, _Values] = {}
         self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
-        first_inside = graph.nodes - len(graph.forwarders)
-        self._inside = {host: first_inside + index for index, host in enumerate(graph.forwarders)}
+        self._inside = graph.inner_switch
         self._npus_of: dict[int, list[int]] = {}
         for npu, host in enumerate(graph.npu_host):
             self._npus_of.setdefault(host, []).append(npu)

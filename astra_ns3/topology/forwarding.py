@@ -12,12 +12,10 @@ from dataclasses import replace
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.base import TopologyBase
 from astra_ns3.errors import refuse
-from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.graph import INJECTION, Graph, Link
 from astra_ns3.topology.reducers import without_reducers
 from astra_ns3.units import LARGEST_INTEGER
 
-INJECTION = "injection"
-"""Class of the links between hosts and their switches, as in rings and tori."""
 _LEVEL = 1
 
 
@@ -54,7 +52,7 @@ def with_forwarding(config: TopologyBase, graph: Graph) -> Graph:
         switch_names=(*names, *(f"NPU {host}" for host in hosts)),
         node_ids=(*graph.node_ids, *range(next_id, next_id + len(hosts))) if graph.node_ids else (),
         forwarders=tuple(hosts),
-        inside_levels=graph.inside_levels and graph.inside_levels + 1,
+        inside_levels=graph.inside_levels + 1,
     )
 
 
@@ -76,5 +74,5 @@ def with_whole_hosts(graph: Graph) -> Graph:
         switch_names=graph.switch_names[:kept],
         node_ids=graph.node_ids[: graph.hosts + kept],
         forwarders=(),
-        inside_levels=max(graph.inside_levels - 1, 0),
+        inside_levels=graph.inside_levels - 1,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import isfinite, prod
 
@@ -24,6 +24,8 @@ MOST_COST = 1_000_000
 
 SCALE_OUT = "scale-out"
 """Class of the links of NICs of servers."""
+INJECTION = "injection"
+"""Class of the links between NPUs and the switches that forward for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class Graph:
     ``forwarders``: hosts that forward, each by a switch inside it; these are the last switches, in this order.
     ``reducers``: switches (from 0) that reduce, each by a host without an NPU; these are the last hosts, in this order.
     ``storage``: hosts that store, in the order of their numbers; they stand before those of reducers.
-    ``inside_levels``: switches up to this row of a picture are inside servers, those above the hosts with shared NICs.
+    ``inside_levels``: switches up to this row of a picture are inside servers: with shared NICs, or in hosts that
+    forward, some stand above the hosts.
     """
 
     hosts: int
@@ -228,7 +231,22 @@ class Graph:
 
     def leads_out(self, link: Link) -> bool:
         """Whether a link is outside of servers."""
-        return link.kind == SCALE_OUT or self.is_outside(link.a) or self.is_outside(link.b)
+        if link.kind == SCALE_OUT or self.is_outside(link.a) or self.is_outside(link.b):
+            return True
+        npus = self.hosts - len(self.reducers) - len(self.storage)
+        of_others = any(npus <= end < self.hosts for end in (link.a, link.b))
+        return self._is_mesh and link.kind != INJECTION and not of_others
+
+    @cached_property
+    def _is_mesh(self) -> bool:
+        """Whether lines between NPUs are all that is outside of servers: each host is one, and switches are in them."""
+        levels = self.switch_levels or (1,) * self.switches
+        return not self.host_boxes and all(0 < level <= self.inside_levels for level in levels)
+
+    @cached_property
+    def inner_switch(self) -> Mapping[int, int]:
+        """The switch, as a node, inside each host that forwards; it has the host's lines."""
+        return dict(zip(self.forwarders, range(self.nodes - len(self.forwarders), self.nodes), strict=True))
 
     @cached_property
     def player_host(self) -> tuple[int, ...]:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from itertools import combinations
 
 from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
+from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.errors import wrong
 from astra_ns3.topology.graph import SCALE_OUT, Graph, Link
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring
@@ -27,7 +29,7 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
         wiring.levels = [level + 1 for level in wiring.levels]
     on_scale_up = config.shared and not config.behind_pcie
     if config.behind_pcie:
-        pcie = wiring.switches(config.nodes * config.nics, outside.switch_configs[0], 1, "pcie")
+        pcie = wiring.switches(config.nodes * config.nics, _pcie_switch(config, outside), 1, "pcie")
     inside = _Inside(wiring, config.scale_up, config.nodes, config.npus_per_node, 1 if on_scale_up else -1)
 
     def moved(node: int) -> int:
@@ -42,22 +44,31 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
         return inside.outlet(box, nic, config.nics)
 
     for link in outside.links:
-        nic = min(link.a, link.b) < outside.hosts
-        kind, cost = (SCALE_OUT, inside.outwards) if nic else (link.kind, link.cost)
-        a, b = sorted((link.a, link.b)) if nic else (link.a, link.b)
+        nics = [end for end in sorted((link.a, link.b)) if end < outside.hosts]
+        if config.shared and len(nics) == 2 and nics[0] // config.nics == nics[1] // config.nics:
+            continue  # of one node, whose NPUs have its own network
+        kind, cost = (SCALE_OUT, inside.outwards) if nics else (link.kind, link.cost)
+        a, b = sorted((link.a, link.b)) if nics else (link.a, link.b)
         wiring.links.append(replace(link, a=moved(a), b=moved(b), kind=kind, cost=cost))
-        if nic and config.behind_pcie:
-            _join_to_pcie(wiring, config, link, pcie, inside.outwards)
+        for nic in nics if config.behind_pcie else ():
+            _join_to_pcie(wiring, config, link, nic, pcie + nic, inside.outwards)
     inside.join()
     return wiring.graph(config, host_boxes=inside.boxes, inside_levels=int(config.shared))
 
 
-def _join_to_pcie(wiring: Wiring, config: Hierarchical, link: Link, pcie: int, cost: int) -> None:
+def _pcie_switch(config: Hierarchical, outside: Graph) -> SwitchConfig:
+    """Return the settings of PCIe switches: those of the first outside, or else of the nodes' own."""
+    switch = outside.switch_configs[0] if outside.switches else config.scale_up.switch
+    if switch is None:
+        raise wrong("topology: PCIe switches are as others are, and there are none; expected scale_up of kind switch")
+    return switch
+
+
+def _join_to_pcie(wiring: Wiring, config: Hierarchical, link: Link, nic: int, switch: int, cost: int) -> None:
     """Join the NPUs next to a NIC to its PCIe switch; ``link``: the NIC's to the scale-out network."""
-    nic = min(link.a, link.b)
     sharing = config.npus_per_node // config.nics
     for npu in range(nic * sharing, (nic + 1) * sharing):
-        wiring.links.append(replace(link, a=npu, b=pcie + nic, delay_ps=0, kind="pcie", cost=cost))
+        wiring.links.append(replace(link, a=npu, b=switch, delay_ps=0, kind="pcie", cost=cost))
 
 
 def rail_optimised(config: RailOptimised) -> Graph:

@@ -1,4 +1,4 @@
-"""Parts of a network: switches and hosts that stay joined once hosts forward nothing."""
+"""Parts of a network: switches and hosts that stay joined once hosts forward nothing, and servers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ Kind = frozenset[tuple[object, ...]]
 def parts_of(graph: Graph) -> Sequence[int]:
     """Return the part of each node. Joined switches are one part; a host is a part of its own."""
     return joined(graph.nodes, graph.ends[(graph.ends >= graph.hosts).all(axis=1)].tolist())
+
+
+def servers_of(graph: Graph) -> Sequence[int]:
+    """Return the server of each host: its box, or else a number that hosts share whom links inside servers join."""
+    inside = [(link.a, link.b) for link in graph.links if not graph.leads_out(link)]
+    return graph.host_boxes or joined(graph.nodes, inside)[: graph.hosts]
 
 
 def joined(count: int, pairs: Iterable[Sequence[int]]) -> list[int]:

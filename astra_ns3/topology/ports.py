@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.topology.graph import SCALE_OUT, Graph
+from astra_ns3.topology.graph import Graph
 
 _NAME = re.compile(r"(host|switch)([0-9]{1,9})(?::([0-9]{1,9}))?", re.ASCII)
 
@@ -59,18 +59,22 @@ def all_ports(graph: Graph) -> tuple[tuple[int, int], ...]:
     return tuple((node, port) for node, ports in enumerate(graph.ports) for port in range(len(ports)))
 
 
-def nic_ports(graph: Graph, start: int) -> list[tuple[int, int]]:
-    """Node and port of each line of ``start``, a node in a server, that leads out of it, or of a NIC that it shares."""
-    nodes, found = [start], []
+def nic_ports(graph: Graph, hosts: Iterable[int]) -> list[tuple[int, int]]:
+    """Node and port of each line of ``hosts`` that leads out of their server, or of a NIC that they share."""
+    nodes, found = [graph.inner_switch.get(host, host) for host in hosts], []
+    seen = set(nodes)
     for node in nodes:
         for number, port in enumerate(graph.ports[node]):
-            if graph.is_outside(port.peer) or graph.links[port.link].kind == SCALE_OUT:
+            if graph.leads_out(graph.links[port.link]):
                 found.append((node, number))
-            elif _carries_nics(graph, port.peer) and port.peer not in nodes:
+            elif port.peer not in seen and _carries_nics(graph, port.peer):
+                seen.add(port.peer)
                 nodes.append(port.peer)
     return found
 
 
 def _carries_nics(graph: Graph, node: int) -> bool:
-    """Whether a node is a switch inside a server, above its hosts."""
-    return node >= graph.hosts and 0 < graph.switch_levels[node - graph.hosts] <= graph.inside_levels
+    """Whether a node is a switch inside a server, above its hosts, and none that forwards for one of them."""
+    if not graph.hosts <= node < graph.nodes - len(graph.forwarders):
+        return False
+    return 0 < graph.switch_levels[node - graph.hosts] <= graph.inside_levels

@@ -16,6 +16,7 @@ from astra_ns3.config.topology.storage import StorageConfig
 from astra_ns3.errors import wrong
 from astra_ns3.topology.added_hosts import with_hosts, without_hosts
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.parts import servers_of
 
 STORAGE = "storage"
 """Class of the links of storage hosts."""
@@ -26,7 +27,7 @@ def with_storage(config: TopologyBase, graph: Graph) -> Graph:
     said = config.storage
     if said is None:
         return graph
-    boxes = () if isinstance(config, Dragonfly) else graph.host_boxes  # which are groups there, no servers
+    boxes = range(graph.hosts) if isinstance(config, Dragonfly) else servers_of(graph)  # its boxes are groups
     places = [place for place in _places(said, graph, boxes) for _ in range(said.count if said.per != "fabric" else 1)]
     wire = said.link
     found = with_hosts(graph, places, lambda host, node: Link.of(host, node, wire, STORAGE))
@@ -97,12 +98,12 @@ def _next_ring(graph: Graph, ring: Iterable[int], seen: set[int], start: int) ->
 def _places(said: StorageConfig, graph: Graph, boxes: Sequence[int]) -> list[list[int]]:
     """Return the nodes that each storage host, or each group of ``count``, has a line to.
 
-    ``boxes``: the server of each host; empty: each is one.
+    ``boxes``: the server of each host.
     """
     if said.per == "node":
         of_box: dict[int, list[int]] = defaultdict(list)
         for host in sorted(set(graph.npu_host)):
-            of_box[boxes[host] if boxes else host].append(host)
+            of_box[boxes[host]].append(host)
         return list(of_box.values())
     outside = [node for node in range(graph.hosts, graph.nodes) if graph.is_outside(node)]
     if said.per == "rack":

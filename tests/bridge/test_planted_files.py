@@ -111,7 +111,11 @@ def test_pictures_look_the_same_beside_another_ones_settings_of_matplotlib(tmp_p
     assert pictures == [pictures[0]] * 3
 
 
-def test_plots_of_the_users_own_after_a_picture_have_their_settings_of_matplotlib(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("variable", "backend"), [("", "svg"), ("pdf", "pdf")])
+def test_plots_of_the_users_own_after_a_picture_have_their_settings_of_matplotlib(
+    variable: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLBACKEND", variable)
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 40\nbackend: svg\n", encoding="utf-8")
     then = "import matplotlib as mpl; print(mpl.rcParams['lines.linewidth'], mpl.rcParams['backend'])"
-    assert loads(f"import sys; sys.path.append({str(TESTS)!r})\n{DRAW}\n{then}", tmp_path) == "40.0 svg\n"
+    assert loads(f"import sys; sys.path.append({str(TESTS)!r})\n{DRAW}\n{then}", tmp_path) == f"40.0 {backend}\n"

@@ -19,7 +19,7 @@ Drawn = dict[str, Any]
 
 def draw_storage(draw: Draw, topology: Drawn, graph: Graph) -> None:
     """Have a topology storage hosts."""
-    outside = any(level >= 1 for level in graph.switch_levels or (1,) * graph.switches)
+    outside = any(graph.is_outside(node) for node in range(graph.nodes))
     topology["storage"] = {
         "per": draw.pick("node", "rack", "fabric") if outside else "node",
         "count": draw.randint(1, 3),

@@ -45,7 +45,8 @@ class PlainGraph:
     """``ends`` has the two nodes, by their place in ``nodes``, of each of ``links``; ``names`` are the file's own.
 
     ``dimensions``: NPUs along each logical dimension, the innermost first; empty if the file doesn't say.
-    ``forwards``: whether the file says that hosts pass on packets that aren't theirs.
+    ``forwards``: whether the file says that hosts pass on packets that aren't theirs. ``inside_levels``: switches up to
+    this level are inside servers.
     """
 
     source: str
@@ -55,6 +56,7 @@ class PlainGraph:
     links: tuple[PlainLink, ...]
     dimensions: tuple[int, ...] = ()
     forwards: bool = False
+    inside_levels: int = 0
 
     @property
     def hosts(self) -> tuple[int, ...]:
@@ -73,6 +75,7 @@ class GraphMaker:
         self._links: list[PlainLink] = []
         self._dimensions: tuple[int, ...] = ()
         self._forwards = False
+        self._inside_levels = 0
         self._same: dict[tuple[tuple[str, object], ...], PlainLink] = {}
 
     def node(self, where: str, name: str, attributes: Mapping[str, object]) -> None:
@@ -113,6 +116,12 @@ class GraphMaker:
         refuse(found != "hosts", f"forwarding is {shown(found)}, allowed: hosts", where)
         self._forwards = True
 
+    def inside_levels(self, where: str, found: object) -> None:
+        """Set the highest level of switches inside servers, a number or its text."""
+        if re.fullmatch("[0-9]{1,3}", str(found)) is None:
+            raise wrong(f"inside_levels is {shown(found)}, expected a whole number, 0 or more", where)
+        self._inside_levels = int(str(found))
+
     def graph(self) -> PlainGraph:
         """All that came."""
         graph = PlainGraph(
@@ -123,6 +132,7 @@ class GraphMaker:
             tuple(self._links),
             self._dimensions,
             self._forwards,
+            self._inside_levels,
         )
         refuse(not graph.hosts, "has no node of kind host", self._source)
         refuse(

@@ -101,7 +101,8 @@ class FileTopology(TopologyBase):
     """A graph in a format of another program, read when the network file is read. In GraphML, GML and node-link JSON a
     node has `kind` (`host` or `switch`), a switch also `buffer`, `label` and `level` (the row in a picture). A link has
     `rate` and `delay` (needed), `error_rate`, `kind` (its class), and `cost` (1 unless given). The graph may have
-    `forwarding: hosts`, and `dimensions`: a list in JSON, text such as `4 2` elsewhere, the innermost first."""
+    `forwarding: hosts`, and `dimensions`: a list in JSON, text such as `4 2` elsewhere, the innermost first. Switches
+    up to the graph's `inside_levels` (0 unless given) are inside servers."""
 
     kind: Literal["file"]
     path: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from fractions import Fraction
-from math import ceil, lcm, prod
+from itertools import accumulate
+from math import ceil, lcm
+from operator import mul
 from typing import NamedTuple
 
 UNCHANGED = Fraction(1)
@@ -32,12 +34,14 @@ class Pace:
     """The factors of one NPU, each from a time on, as spans that hold together multiply to."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
-        known = list(spans)
-        borders = (
-            {0} | {each.from_ps for each in known} | {each.until_ps for each in known if each.until_ps is not None}
-        )
-        self._starts_ps = sorted(borders)
-        self._factors = [_factor(known, start_ps) for start_ps in self._starts_ps]
+        steps = {0: UNCHANGED}  # what the factor is multiplied by at each time
+        for from_ps, until_ps, factor in spans:
+            if until_ps is None or from_ps < until_ps:
+                steps[from_ps] = steps.get(from_ps, UNCHANGED) * factor
+                if until_ps is not None:
+                    steps[until_ps] = steps.get(until_ps, UNCHANGED) / factor
+        self._starts_ps = sorted(steps)
+        self._factors: list[Fraction] = list(accumulate((steps[start_ps] for start_ps in self._starts_ps), mul))
         self._changes = len(self._factors) > 1
 
     def speeds(self, stretch: Fraction) -> Speeds | None:
@@ -60,8 +64,8 @@ class Pace:
             return now_ps - -work_ps.numerator * pace.numerator // (work_ps.denominator * pace.denominator)
         index = bisect_right(self._starts_ps, now_ps) - 1
         begin_ps: int | Fraction = now_ps
-        for following_ps, factor in zip(self._starts_ps[index + 1 :], self._factors[index:], strict=False):
-            pace = factor * stretch
+        for following in range(index + 1, len(self._starts_ps)):
+            following_ps, pace = self._starts_ps[following], self._factors[following - 1] * stretch
             if begin_ps + work_ps * pace <= following_ps:
                 return ceil(begin_ps + work_ps * pace)
             work_ps -= (following_ps - begin_ps) / pace
@@ -74,16 +78,9 @@ class Pace:
             return (now_ps - since_ps) / (self._factors[0] * stretch)
         done = Fraction(0)
         index = bisect_right(self._starts_ps, since_ps) - 1
-        for start_ps, factor in zip(self._starts_ps[index:], self._factors[index:], strict=True):
-            if start_ps >= now_ps:
-                break
-            following = self._starts_ps[index + 1] if index + 1 < len(self._starts_ps) else now_ps
-            done += (min(following, now_ps) - max(start_ps, since_ps)) / (factor * stretch)
+        while index < len(self._starts_ps) and self._starts_ps[index] < now_ps:
+            following_ps = self._starts_ps[index + 1] if index + 1 < len(self._starts_ps) else now_ps
+            lasts_ps = min(following_ps, now_ps) - max(self._starts_ps[index], since_ps)
+            done += lasts_ps / (self._factors[index] * stretch)
             index += 1
         return done
-
-
-def _factor(spans: Iterable[Span], time_ps: int) -> Fraction:
-    """The product of those that hold at a time."""
-    hold = (span for span in spans if span.from_ps <= time_ps and (span.until_ps is None or time_ps < span.until_ps))
-    return prod((span.factor for span in hold), start=UNCHANGED)

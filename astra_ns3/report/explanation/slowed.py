@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache, partial, reduce
 
 from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import dataclass
@@ -51,15 +51,15 @@ def slowed_npus(metadata: RunDocument) -> tuple[Slowed, ...]:
     return tuple(found)
 
 
-def standing(slowed: Sequence[Slowed], npu: int) -> list[tuple[int, int]]:
-    """Return from when to when an NPU stands still, where it goes on: spans that meet are one."""
+def standing(slowed: Sequence[Slowed], npu: int) -> Mapping[int, int]:
+    """Return since when an NPU has stood still by each time when it goes on: spans that meet are one."""
     found: list[tuple[int, int]] = []
     stood = (each.span for each in slowed if each.slows(npu) and each.span.factor == STANDS_STILL)
     spans = ((span.from_ps, span.until_ps) for span in stood if span.until_ps is not None)
     for from_ps, until_ps in sorted(spans):
         before = found.pop() if found and from_ps <= found[-1][1] else (from_ps, from_ps)
         found.append((before[0], max(before[1], until_ps)))
-    return found
+    return {until_ps: from_ps for from_ps, until_ps in found}
 
 
 def computing_saved(
@@ -76,18 +76,23 @@ def computing_saved(
     each half of a computation begins as much sooner as those before have saved. What comes to an NPU that stands still
     is handled no sooner, but the NPU can do more before, unless it waited for the first of the ``messages`` then.
     """
+    still_since = cache(partial(standing, slowed))
 
     @cache
-    def pace(npu: int, least: float = 1) -> Pace:
-        return Pace(each.span for each in slowed if each.slows(npu) and each.span.factor >= least)
+    def of_spans(spans: tuple[Span, ...]) -> Pace:
+        return Pace(spans)
+
+    @cache
+    def pace(npu: int, least: float) -> Pace:
+        return of_spans(tuple(each.span for each in slowed if each.slows(npu) and each.span.factor >= least))
 
     def half(link: Segment, sooner_ps: Fraction) -> Fraction:
         if link.kind == STILL:
-            (stood_ps,) = (from_ps for from_ps, until_ps in standing(slowed, link.npu) if until_ps == link.end_ps)
+            stood_ps = still_since(link.npu)[link.end_ps]
             return -min(sooner_ps, Fraction(_first_due_ps(link, stood_ps, messages) - stood_ps))
         still, start_ps = pace(link.npu, STANDS_STILL), max(0, link.start_ps - int(sooner_ps))
-        work_ps = pace(link.npu).work_ps(link.start_ps, link.end_ps)
-        end_ps = pace(link.npu).end_ps(start_ps, work_ps / 2)
+        work_ps = pace(link.npu, 1).work_ps(link.start_ps, link.end_ps)
+        end_ps = pace(link.npu, 1).end_ps(start_ps, work_ps / 2)
         return still.work_ps(link.start_ps, link.end_ps) - still.work_ps(start_ps, end_ps)
 
     def excess(link: Segment, _: Fraction) -> Fraction:

@@ -56,7 +56,7 @@ def _of_plain(config: FileTopology, content: PlainGraph) -> Graph:
     numbers = node_numbers(content)
     for (a, b), link in zip(content.ends, content.links, strict=True):
         wiring.join(numbers[a], numbers[b], link, link.kind, link.cost)
-    return replace(wiring.graph(config), node_ids=_node_ids(content, numbers))
+    return replace(wiring.graph(config, inside_levels=content.inside_levels), node_ids=_node_ids(content, numbers))
 
 
 def _switch(config: FileTopology, scale_up: bool, buffer_bytes: int | None) -> SwitchConfig:

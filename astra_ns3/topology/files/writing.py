@@ -22,6 +22,7 @@ from astra_ns3.topology.reducers import without_reducers
 from astra_ns3.topology.storage import without_storage
 from astra_ns3.units import exact_time
 
+_Value = int | float | str
 _TYPES: Mapping[type, str] = {int: "long", float: "double", str: "string"}
 _VERSION_2_NAMES = {"ring": "Ring", "fully-connected": "FullyConnected", "switch": "Switch"}
 
@@ -39,10 +40,10 @@ def graphml(graph: Graph, _config: TopologyConfig) -> str:
         f'  <key id="{key}" for="{where}" attr.name="{name}" attr.type="{_type(name, nodes, links)}"/>'
         for (where, name), key in keys.items()
     ]
-    dimensions = " ".join(str(npus) for npus in graph.dimensions)
-    if _has_dimensions(graph):
-        declared.append('  <key id="dimensions" for="graph" attr.name="dimensions" attr.type="string"/>')
-        body.insert(0, f'    <data key="dimensions">{dimensions}</data>')
+    for name, value in _whole(graph).items():
+        words = value if isinstance(value, int) else " ".join(map(str, value))
+        declared.append(f'  <key id="{name}" for="graph" attr.name="{name}" attr.type="string"/>')
+        body.insert(0, f'    <data key="{name}">{words}</data>')
     top = ['<?xml version="1.0" encoding="utf-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
     return "\n".join([*top, *declared, '  <graph edgedefault="undirected">', *body, "  </graph>", "</graphml>", ""])
 
@@ -56,12 +57,12 @@ def node_link(graph: Graph, _config: TopologyConfig) -> str:
         f'  "{name}": [\n' + ",\n".join(f"    {json.dumps(entry)}" for entry in entries) + "\n  ]"
         for name, entries in lists.items()
     ]
-    whole = json.dumps({"dimensions": list(graph.dimensions)} if _has_dimensions(graph) else {})
+    whole = json.dumps(_whole(graph))
     return f'{{\n  "directed": false,\n  "multigraph": true,\n  "graph": {whole},\n' + ",\n".join(body) + "\n}\n"
 
 
 def hpcc(graph: Graph, _config: TopologyConfig) -> str:
-    """HPCC's topology text, or SimAI's, which names scale-up switches; no buffers, dimensions or costs."""
+    """HPCC's topology text, or SimAI's, which names scale-up switches; no buffers, dimensions, costs or levels."""
     _one_npu_a_host(graph)
     return hpcc_text(graph)
 
@@ -97,16 +98,17 @@ def _one_npu_a_host(graph: Graph) -> None:
     )
 
 
-def _has_dimensions(graph: Graph) -> bool:
-    """Whether there is more than one; all NPUs in one are what a reader takes for granted."""
-    return graph.dimensions != (len(graph.npu_host),)
+def _whole(graph: Graph) -> dict[str, list[int] | int]:
+    """Return the attributes of the graph as a whole; a reader takes all NPUs in one dimension for granted."""
+    several = {"dimensions": list(graph.dimensions)} if graph.dimensions != (len(graph.npu_host),) else {}
+    return {**several, **({"inside_levels": graph.inside_levels} if graph.inside_levels else {})}
 
 
-def _nodes(graph: Graph) -> list[tuple[str, dict[str, object]]]:
+def _nodes(graph: Graph) -> list[tuple[str, dict[str, _Value]]]:
     _one_npu_a_host(graph)
-    hosts: list[tuple[str, dict[str, object]]] = [(f"host{host}", {"kind": "host"}) for host in range(graph.hosts)]
+    hosts: list[tuple[str, dict[str, _Value]]] = [(f"host{host}", {"kind": "host"}) for host in range(graph.hosts)]
     for switch in range(graph.switches):
-        attributes: dict[str, object] = {"kind": "switch", "buffer": graph.switch_buffer_bytes[switch]}
+        attributes: dict[str, _Value] = {"kind": "switch", "buffer": graph.switch_buffer_bytes[switch]}
         if graph.switch_names:
             attributes["label"] = graph.switch_names[switch]
         if graph.switch_levels:
@@ -115,11 +117,11 @@ def _nodes(graph: Graph) -> list[tuple[str, dict[str, object]]]:
     return hosts
 
 
-def _links(graph: Graph) -> list[tuple[str, str, dict[str, object]]]:
+def _links(graph: Graph) -> list[tuple[str, str, dict[str, _Value]]]:
     names = [name for name, _ in _nodes(graph)]
     found = []
     for link in graph.links:
-        attributes: dict[str, object] = {"rate": link.rate_bps, "delay": exact_time(link.delay_ps), "kind": link.kind}
+        attributes: dict[str, _Value] = {"rate": link.rate_bps, "delay": exact_time(link.delay_ps), "kind": link.kind}
         if link.error_rate:
             attributes["error_rate"] = link.error_rate
         if link.cost != 1:
@@ -128,7 +130,7 @@ def _links(graph: Graph) -> list[tuple[str, str, dict[str, object]]]:
     return found
 
 
-def _keyed(graph: Graph) -> list[tuple[int, str, str, dict[str, object]]]:
+def _keyed(graph: Graph) -> list[tuple[int, str, str, dict[str, _Value]]]:
     """Links with a number that tells parallel ones apart, which NetworkX calls their key."""
     seen: dict[tuple[str, str], int] = {}
     keyed = []
@@ -139,7 +141,7 @@ def _keyed(graph: Graph) -> list[tuple[int, str, str, dict[str, object]]]:
     return keyed
 
 
-def _data(where: str, attributes: Mapping[str, object], keys: dict[tuple[str, str], str]) -> str:
+def _data(where: str, attributes: Mapping[str, _Value], keys: dict[tuple[str, str], str]) -> str:
     parts = []
     for name, value in attributes.items():
         key = keys.setdefault((where, name), f"{where[0]}{len(keys)}")
@@ -148,7 +150,7 @@ def _data(where: str, attributes: Mapping[str, object], keys: dict[tuple[str, st
 
 
 def _type(
-    name: str, nodes: list[tuple[str, dict[str, object]]], links: list[tuple[str, str, dict[str, object]]]
+    name: str, nodes: list[tuple[str, dict[str, _Value]]], links: list[tuple[str, str, dict[str, _Value]]]
 ) -> str:
     every = [attributes for _, attributes in nodes] + [attributes for _, _, attributes in links]
     return next(_TYPES[type(attributes[name])] for attributes in every if name in attributes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from support.small_run import NPUS, small_run
 
 import astra_ns3
 from astra_ns3.config.compute_slowdown import STANDS_STILL
-from astra_ns3.playing.slowdown.pace import Span
+from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.explanation.ahead import first_ahead
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.parts import COMPUTE, MESSAGE, STILL, Segment
@@ -94,7 +95,24 @@ def test_times_of_standing_still_that_meet_are_one() -> None:
     spans = [(5, 9), (20, 30), (8, 12), (30, 31), (40, None)]
     slowed = [Slowed((1,), Span(*each, Fraction(STANDS_STILL))) for each in spans]
     slowed += [Slowed((2,), Span(0, 50, Fraction(STANDS_STILL))), Slowed(None, Span(0, 99, Fraction(2)))]
-    assert standing(slowed, 1) == [(5, 12), (20, 31)]
+    assert standing(slowed, 1) == {12: 5, 31: 20}
+
+
+def test_many_slow_times_are_looked_at_once_for_each_npu_and_not_for_each_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two NPUs with 40 times each, which stand still at the end of each of 40 computations."""
+    looks, made = Mock(side_effect=Slowed.slows), Mock(side_effect=Pace)
+    monkeypatch.setattr(Slowed, "slows", lambda each, npu: looks(each, npu))
+    monkeypatch.setattr("astra_ns3.report.explanation.slowed.Pace", made)
+    slowed = [Slowed((0, 1), Span(at * NS, (at + 1) * NS, Fraction(STANDS_STILL))) for at in range(1, 81, 2)]
+    chain = [
+        Segment(kind, npu, at * NS, (at + 1) * NS)
+        for npu in (0, 1)
+        for at in range(80)
+        for kind in [(COMPUTE, STILL)[at % 2]]
+    ]
+    assert computing_saved(chain, chain, 0, slowed)[TWICE] > 0
+    assert looks.call_count <= 3 * 2 * 40
+    assert made.call_count == 1
 
 
 def test_the_first_message_ahead_is_the_one_that_found_its_port_idle(tmp_path: Path) -> None:

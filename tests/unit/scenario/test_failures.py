@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from support.leaf_spine import leaf_spine
@@ -14,7 +15,7 @@ from support.shared_nics import shared_nics
 
 from astra_ns3.config.scenario.file import EventConfig, read_scenario
 from astra_ns3.errors import InputError
-from astra_ns3.scenario.failures import PUBLISHED, drawn
+from astra_ns3.scenario.failures import NAMED, PUBLISHED, drawn
 from astra_ns3.topology.graph import Graph, Link
 
 MS = 10**9
@@ -111,10 +112,19 @@ def test_switches_and_links_inside_servers_with_shared_nics_do_not_fail(keys: di
     assert {event.nic for event in failures(graph, nic=often, until="10ms")} == nics
 
 
+def test_nics_are_found_by_a_look_at_each_port_inside_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4 servers of 4 NPUs and 2 planes have 8 ports of NICs, and 32 lines inside, each with two ports."""
+    looks = Mock(side_effect=Graph.leads_out)
+    monkeypatch.setattr(Graph, "leads_out", lambda graph, link: looks(graph, link))
+    graph = shared_nics(scale_up={"planes": 2})
+    assert len(NAMED["nic"](graph)) == 8
+    assert looks.call_count == 8 + 2 * 32
+
+
 def test_lines_between_servers_fail_where_no_switch_is_between() -> None:
     graph = shared_nics(scale_out={"kind": "full-mesh"}, scale_up={"planes": 2})
     found = failures(graph, link={"mtbf": "100us", "repair": "1us"}, until="10ms")
-    assert {event.link for event in found} == set(range(8 * 7 // 2))
+    assert {event.link for event in found} == set(range(8 * 6 // 2))
 
 
 def test_the_published_set_has_its_42_events_in_54_days_on_16384_npus() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import InputError
 from astra_ns3.topology.builders import BUILDERS, build_graph
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
@@ -332,6 +333,32 @@ def test_every_kind_has_a_builder() -> None:
     from astra_ns3.config.topology.kinds import KINDS
 
     assert set(BUILDERS) == set(KINDS)
+
+
+@pytest.mark.parametrize("keys", [{}, {"shared_nics": "pcie"}], ids=["scale-up", "pcie"])
+@pytest.mark.parametrize(("nodes", "nics", "planes"), [(2, 1, 1), (4, 2, 1), (4, 2, 2)])
+def test_shared_nics_may_be_joined_each_to_all_of_other_nodes(
+    nodes: int, nics: int, planes: int, keys: dict[str, Any]
+) -> None:
+    """Each NIC has a line to each of other nodes; halves of the nodes meet at those between them."""
+    inside, outside = {**SCALE_UP, "planes": planes}, {"kind": "full-mesh", "link": LINK}
+    shape = {"nodes": nodes, "npus_per_node": 4, "nics_per_node": nics}
+    graph = build("hierarchical", scale_up=inside, scale_out=outside, **shape, **keys)
+    of_kind = Counter(link.kind for link in graph.links)
+    others = (nodes - 1) * nics
+    lines = nodes * nics * others // 2
+    assert of_kind["scale-out"] == lines
+    assert of_kind["pcie"] == (4 * nodes * others if keys else 0)  # as fast as all of the NIC's lines
+    found = measure(graph)
+    assert found.bisection_bps == (nodes // 2 * nics) ** 2 * RATE
+    assert found.diameter == 3
+
+
+def test_pcie_switches_need_another_switch_to_be_like() -> None:
+    mesh = {"kind": "full-mesh", "link": LINK}
+    shape = {"nodes": 2, "npus_per_node": 4, "nics_per_node": 2, "shared_nics": "pcie"}
+    with pytest.raises(InputError, match="PCIe switches are as others are, and there are none; expected scale_up"):
+        build("hierarchical", scale_up=mesh, scale_out=mesh, **shape)
 
 
 @pytest.mark.parametrize(("nics", "npus"), [(1, 4), (2, 8), (4, 8)])

@@ -12,6 +12,8 @@ from support.many_networks import network_files
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.topology.file import read_graph_file
 from astra_ns3.errors import InputError
+from astra_ns3.scenario.failures import NAMED
+from astra_ns3.scenario.placement import places_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export_text
 from astra_ns3.topology.graph import Graph
@@ -74,6 +76,30 @@ def test_graphml_and_node_link_keep_everything_that_routes_and_pictures_need(
     numbers = ("hosts", "switches", "links", "npu_host", "switch_buffer_bytes", "dimensions")
     for field in (*numbers, "switch_names", "switch_levels"):
         assert getattr(again, field) == getattr(graph, field)
+
+
+@pytest.mark.parametrize("name", ["net.graphml", "net.json"])
+@pytest.mark.parametrize("nics", [{"nics_per_node": 2}, {"nics_per_node": 2, "shared_nics": "pcie"}, {}])
+def test_graphml_and_node_link_keep_what_is_inside_servers(nics: dict[str, Any], name: str, tmp_path: Path) -> None:
+    leaves = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4 if nics else 8, **WIRES}
+    scale_up = {"link": LINK, "switch": SWITCH}
+    nodes = {"kind": "hierarchical", "nodes": 4, "npus_per_node": 4, "scale_up": scale_up, "scale_out": leaves, **nics}
+    graph = written(nodes, tmp_path / name)
+    again = from_file(tmp_path / name)
+    for kind, devices in NAMED.items():
+        assert list(devices(again)) == list(devices(graph)), kind
+    assert places_of(again) == places_of(graph)
+    assert places_of(again).servers == tuple(tuple(range(first, first + 4)) for first in (0, 4, 8, 12))
+
+
+def test_a_word_that_is_no_level_is_refused(tmp_path: Path) -> None:
+    written(FULL_MESH, tmp_path / "net.json")
+    text = (tmp_path / "net.json").read_text()
+    (tmp_path / "net.json").write_text(
+        text.replace('"graph": {', '"graph": {"inside_levels": -1, ').replace(", }", "}")
+    )
+    with pytest.raises(InputError, match="inside_levels is -1, expected a whole number, 0 or more"):
+        from_file(tmp_path / "net.json")
 
 
 def test_hpcc_text_keeps_rates_delays_errors_and_the_order_of_ports(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ def complete(raw: RawGraph, completion: Completion) -> PlainGraph:
         maker.dimensions(*raw.says["dimensions"])
     if "forwarding" in raw.says:
         maker.forwarding(*raw.says["forwarding"])
+    if "inside_levels" in raw.says:
+        maker.inside_levels(*raw.says["inside_levels"])
     return maker.graph()
 
 

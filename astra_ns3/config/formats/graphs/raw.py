@@ -8,8 +8,8 @@ from typing import NamedTuple
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass, field
 
-GRAPH_KEYS = ("dimensions", "forwarding")
-"""The attributes of a graph as a whole: NPUs along each dimension, and whether hosts forward."""
+GRAPH_KEYS = ("dimensions", "forwarding", "inside_levels")
+"""The attributes of a graph as a whole: NPUs along each dimension, whether hosts forward, what is inside servers."""
 
 
 class RawNode(NamedTuple):
