@@ -16,14 +16,13 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.explanation.own_bytes import recorded_messages
-from astra_ns3.workload.files.astra_sim import parse_workload
 
 US = 1_000_000
 FRAME_PS = 4178 * 80
 """Of 4096 bytes with headers at 100 Gb/s."""
 MB = 1_000_000
 WIRE = 4178 / 4096
-QUEUES, PAUSES = "without queues in switches", "without pauses"
+QUEUES = "without queues in switches"
 LINK = {"rate": "400Gbps", "delay": "500ns"}
 
 

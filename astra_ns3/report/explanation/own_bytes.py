@@ -169,7 +169,7 @@ def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, bu
     return Recorded(told, {**hops, "queue_ps": hops["queue_ps"] - own})
 
 
-def _shifted(messages: Columns, shifts: Mapping[str, Numbers]) -> Numbers:
+def _shifted(messages: dict[str, Numbers], shifts: Mapping[str, Numbers]) -> Numbers:
     """Move so much of parts to the time on the line, as far as they go; return how much of each message that is."""
     moved = np.zeros_like(messages["bytes"])
     for name, most in shifts.items():
