@@ -62,10 +62,18 @@ class Pace:
         """Return the mean rate from each of some ascending times to the next."""
         if len(self.times_ps) == 1:
             return np.full(len(edges_ps) - 1, float(self.built_bps))
-        step = np.searchsorted(self.times_ps, edges_ps, "right") - 1
-        more = self._until[step] + (edges_ps - self.times_ps[step]) * self.more_bps[step].astype(float)
-        means: Real = self.built_bps + np.diff(more) / np.diff(edges_ps)
+        return self.mean_bps(edges_ps[:-1], edges_ps[1:])
+
+    def mean_bps(self, begin_ps: Numbers, end_ps: Numbers) -> Real:
+        """Return the mean rate from each time to a later one."""
+        means: Real = self.built_bps + (self._more_by(end_ps) - self._more_by(begin_ps)) / (end_ps - begin_ps)
         return means
+
+    def _more_by(self, times_ps: Numbers) -> Real:
+        """Return what the line could send more by some times, as :attr:`_until` has it."""
+        step = np.searchsorted(self.times_ps, times_ps, "right") - 1
+        found: Real = self._until[step] + (times_ps - self.times_ps[step]) * self.more_bps[step].astype(float)
+        return found
 
     @cached_property
     def _until(self) -> Real:

@@ -58,7 +58,9 @@ class FlowDriver(Driver):
         self._reported = report_npu
         self._on_heartbeat = on_heartbeat
         self._ideal = ideal
-        self._ideal_ps = ideal(flows.sources, flows.destinations, flows.sizes_bytes)
+        self._ideal_ps = np.zeros(len(flows), dtype=np.int64)
+        self._told = 0
+        """So many deliveries have their ideal times."""
         self._completions = Completions(completions_to)
         schedule = network.register_schedule(message_schedule())
         measured = () if network.delivers_whole else tuple(range(network.npus))
@@ -97,11 +99,11 @@ class FlowDriver(Driver):
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
         self._network.hand_over_rows()
-        self._completions.hand_over(self._flows, self._player, self._ideal_ps)
+        self._completions.hand_over(self._flows, self._player, self._alone_ps())
 
     def close_journal(self) -> None:
         """Nothing more will happen: hand all on."""
-        self._completions.hand_over(self._flows, self._player, self._ideal_ps)
+        self._completions.hand_over(self._flows, self._player, self._alone_ps())
 
     def progress(self) -> tuple[int, int, int, int]:
         """Lists done, lists (one), flows delivered, flows."""
@@ -137,7 +139,7 @@ class FlowDriver(Driver):
 
     def flow_totals(self) -> FlowTotals | None:
         """The totals of the flows so far; of flows that may never start, those of the flows that have."""
-        flows, ideal_ps = self._flows, self._ideal_ps
+        flows, ideal_ps = self._flows, self._alone_ps()
         starts_ps, ends_ps = self._player.starts_ps, self._player.ends_ps
         if self._cut_off or self._more is not None:
             begun = np.flatnonzero(starts_ps >= 0)
@@ -150,6 +152,16 @@ class FlowDriver(Driver):
             else intervals_of(self._player.curve, self._network.now_ps(), self._network.delivered_bytes() or 0)
         )
         return flow_totals(flows, starts_ps, ends_ps, ideal_ps, goodput, self._ideal)
+
+    def _alone_ps(self) -> npt.NDArray[np.int64]:
+        """Return what each flow that is delivered would take alone, at the time of its start; 0 for others."""
+        if self._player.delivered > self._told:
+            done = self._player.delivered_from(self._told)
+            self._told += len(done)
+            flows, starts_ps, ends_ps = self._flows, self._player.starts_ps[done], self._player.ends_ps[done]
+            ends = flows.sources[done], flows.destinations[done]
+            self._ideal_ps[done] = self._ideal(*ends, flows.sizes_bytes[done], starts_ps, ends_ps)
+        return self._ideal_ps
 
     def totals(self) -> npt.NDArray[np.int64]:
         """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done.
@@ -185,9 +197,7 @@ class FlowDriver(Driver):
             return
         more = next(self._more)
         self._flows = joined(self._flows, more)
-        self._ideal_ps = np.concatenate(
-            [self._ideal_ps, self._ideal(more.sources, more.destinations, more.sizes_bytes)]
-        )
+        self._ideal_ps = np.concatenate([self._ideal_ps, np.zeros(len(more), dtype=np.int64)])
         self._player.add(more, last=False)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.flow_list import FlowList, Numbers
+from astra_ns3.network.flow_player import NOT_YET
 from astra_ns3.network.records import FLOW_PERCENTILES, FlowTotals
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.playing.flows.completions import Ideal, not_known
@@ -27,7 +28,7 @@ def flow_totals(
     goodput: tuple[tuple[int, int, int], ...],
     alone: Ideal = not_known,
 ) -> FlowTotals:
-    """The totals. ``starts_ps``, ``ends_ps``: of each flow, below 0 for not yet; ``ideal_ps``: 0 for not known.
+    """The totals. ``starts_ps``, ``ends_ps``: of each flow, below 0 for not yet; ``ideal_ps``: 0 for not known or yet.
 
     ``alone``: what others would take.
     """
@@ -77,7 +78,8 @@ def _overlapping(flows: FlowList, starts_ps: Numbers, ends_ps: Numbers, ideal_ps
     as_alone = (ends_ps[after] >= 0) & (ends_ps[after] - starts_ps[after] <= ideal_ps[after])
     some = np.flatnonzero((pairs[1:] == pairs[:-1]) & on_its_way & ~as_alone)
     before, after = before[some], after[some]
-    a_byte_ps = alone(flows.sources[before], flows.destinations[before], np.ones(len(some), dtype=np.int64))
+    ends = flows.sources[before], flows.destinations[before]
+    a_byte_ps = alone(*ends, np.ones(len(some), dtype=np.int64), starts_ps[before], np.full(len(some), NOT_YET))
     return int(((ends_ps[before] < 0) | (starts_ps[after] < ends_ps[before] - a_byte_ps)).sum())
 
 

@@ -120,25 +120,22 @@ def account_parts(run: Records) -> Quantities | None:
     return {PARTS[name]: ("ps", value) for name, value in sums.items()}
 
 
-def counters(run: Records) -> Quantities:
-    """Counts of what the run did."""
-    counts: Mapping[str, int | float] = {
-        **{name: run.metadata[name] for name in ("collectives", "collectives_ended", "chunks", "npus", "npus_done")},
-        **run.metadata["statistics"],
-    }
-    return {
-        name.removesuffix("_ps").replace("_", " "): ("ps" if name.endswith("_ps") else "", value)
-        for name, value in counts.items()
-        if value is not None
-    }
+def counters(run: Records, of_network: str = "") -> Quantities:
+    """Counts of what the run did; ``of_network`` follows the names of those that are the network's."""
+    own = {name: run.metadata[name] for name in ("collectives", "collectives_ended", "chunks", "npus", "npus_done")}
+    return _counts(own) | _counts(run.metadata["statistics"], of_network)
 
 
 def counters_of_jobs(run: Records) -> Quantities:
     """Counts of what a job did, and by other names those of the network, which counts for all jobs together."""
-    of_all = run.metadata["statistics"]
+    return counters(run, ", of the whole run (all jobs)")
+
+
+def _counts(counts: Mapping[str, int | float | None], of_network: str = "") -> Quantities:
     return {
-        f"{name}, of the whole run (all jobs)" if name.replace(" ", "_") in of_all else name: value
-        for name, value in counters(run).items()
+        name.removesuffix("_ps").replace("_", " ") + of_network: ("ps" if name.endswith("_ps") else "", value)
+        for name, value in counts.items()
+        if value is not None
     }
 
 

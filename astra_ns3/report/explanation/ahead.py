@@ -21,7 +21,7 @@ def first_ahead(run: Records, messages: Columns) -> Numbers:
     order = np.lexsort((found, messages["start_ps"], ports))
     starts_ps = messages["start_ps"][order]
     waits_ps = np.sum([messages[name] for name in NIC_WAITS], axis=0)[order]
-    until_ps = starts_ps + waits_ps + messages["serialisation_ps"][order]
+    until_ps = starts_ps + waits_ps + (messages["serialisation_ps"] - messages["later_ps"])[order]
     for rows in np.split(np.arange(len(order)), np.flatnonzero(np.diff(ports[order])) + 1):
         busy_ps = np.maximum.accumulate(until_ps[rows])
         begins = (waits_ps[rows] == 0) | (starts_ps[rows] > np.append(-1, busy_ps[:-1])[: len(rows)])

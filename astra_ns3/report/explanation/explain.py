@@ -21,6 +21,7 @@ from astra_ns3.report.explanation.explanation import (
     port_words,
     words_but_for_number,
 )
+from astra_ns3.report.explanation.own_bytes import recorded_messages
 from astra_ns3.report.explanation.parts import (
     KINDS,
     MESSAGE,
@@ -28,12 +29,11 @@ from astra_ns3.report.explanation.parts import (
     PARTS,
     PHASE,
     SIGNAL,
-    UNAVOIDABLE,
     WHOLE,
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
-from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
+from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts
 from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus
 from astra_ns3.report.explanation.what_ifs import (
@@ -53,7 +53,7 @@ from astra_ns3.report.explanation.what_ifs import (
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of, table_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import (
     PACKETS_NEEDED,
@@ -92,13 +92,13 @@ def explain(
     check_results(run)
     metadata, names = run.metadata, _names(run)
     of_flows = is_of_flows(run)
-    tables, untold = _tables(run, needed=iteration is not None or collective is not None)
+    messages, hops = recorded_messages(run)
+    tables, untold = _tables(run, messages, needed=iteration is not None or collective is not None)
     subject, segments = _subject(run, iteration, collective), _chain(tables, iteration, collective)
-    messages = tables.messages if tables is not None else messages_of(run)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     whole, rows = iteration is None and collective is None, _rows_of_subject(run, messages, iteration, collective)
     rows = _with_data(messages, rows)
-    hops, served = _hops(run, messages, rows), Served(run)
+    waits, served = _waits(run, messages, hops, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(metadata)
     found = Explanation(
@@ -113,9 +113,9 @@ def explain(
         _what_would_help(run, tables, segments, iteration, collective),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, rows, (hops, served), segments, names, top),
+        _slowest(run, messages, rows, (waits, served), segments, names, top),
         _by_npu(segments, top),
-        _by_port(hops, top),
+        _by_port(waits, top),
         _congested(run, top) if whole else None,
         _missing(run, untold, messages, remedy, whole=whole),
         metadata["flows"] if of_flows else None,
@@ -128,10 +128,10 @@ def explain(
     return replace(found, switches=switch_names(run, found.ports_told), scales=scales)
 
 
-def _tables(run: Records, *, needed: bool) -> tuple[Tables | None, str]:
+def _tables(run: Records, messages: Columns | None, *, needed: bool) -> tuple[Tables | None, str]:
     """Return the tables of programs, or why there are none; raises InputError for that if they are needed."""
     try:
-        return Tables(run), ""
+        return Tables(run, messages), ""
     except InputError as error:
         if needed:
             raise
@@ -390,13 +390,9 @@ def _with_data(messages: Columns | None, rows: npt.NDArray[np.int64]) -> npt.NDA
 
 def _alone_ps(messages: Columns) -> npt.NDArray[np.int64] | None:
     """Return what each message would have taken alone; None where nobody knows."""
-    if has_accounts(messages):
-        known = not messages["transport_ps"].any()  # TCP's own part has lines of earlier segments in it
-        found: npt.NDArray[np.int64] = np.sum([messages[name] for name in UNAVOIDABLE], axis=0)
-    else:
-        found = messages["ideal_ps"]
-        known = bool((found > 0).all())
-    return found if known else None
+    if has_accounts(messages):  # TCP's own part has lines of earlier segments in it
+        return None if messages["transport_ps"].any() else messages["alone_ps"]
+    return messages["ideal_ps"] if (messages["ideal_ps"] > 0).all() else None
 
 
 def _slowest(
@@ -447,15 +443,13 @@ def _slowest(
     return tuple(found)
 
 
-def _hops(run: Records, messages: Columns | None, rows: npt.NDArray[np.int64]) -> Columns | None:
+def _waits(run: Records, messages: Columns | None, hops: Columns | None, rows: npt.NDArray[np.int64]) -> Columns | None:
     """Return the ports on the way of messages at ``rows``, and what they waited; None if they were not recorded.
 
     RoCE's NICs keep packets in queue pairs, so the wait at a packet's first port is in its message's account alone.
     """
-    table = table_of(run, "account_hops")
-    if table is None or messages is None:
+    if hops is None or messages is None:
         return None
-    hops = table.whole(["message", "hop", "port", *_WAITED])
     if len(rows) < len(messages["collective"]):
         kept = np.isin(hops["message"], rows)
         hops = {name: column[kept] for name, column in hops.items()}

@@ -77,9 +77,6 @@ PARTS: Mapping[str, str] = {
 }
 """Columns of accounts.parquet and what they are called; of one message they add up to end less start."""
 
-UNAVOIDABLE = ("serialisation_ps", "propagation_ps")
-"""Parts that a message alone on the network has, too."""
-
 PACED_BY_LINES = tuple(
     part
     for part in PARTS

@@ -71,11 +71,11 @@ class _Index:
 class Tables:
     """Messages, phases and operations of a run; raises InputError for one without ``timeline``.
 
-    Messages are the rows of accounts.parquet if that was recorded, else of flows.parquet, else there are none. A *part*
+    ``messages``: those of :func:`messages_of` unless some that were made of these are given. A *part*
     of an NPU is a phase as one NPU plays it, known by the number of its instance and the NPU.
     """
 
-    def __init__(self, run: Records) -> None:
+    def __init__(self, run: Records, messages: Columns | None = None) -> None:
         metadata = run.metadata
         refuse(bool(is_of_flows(run)), "a list of flows has no passes, collectives or critical path; explain all of it")
         operations, phases = table_of(run, "operations"), table_of(run, "phases")
@@ -90,7 +90,7 @@ class Tables:
         self.stopped_ps = None if stop_of(metadata) is None else end_of(metadata)
         self.resumed = (metadata.get("job") or {}).get("resumed_passes", 0)
         self._read_operations(operations.whole(_OPERATION_COLUMNS))
-        self.messages = messages_of(run)
+        self.messages = messages_of(run) if messages is None else messages
         ends = [] if self.messages is None else [self.messages[end].max(initial=0) for end in ("source", "destination")]
         self._players = max(self.npus, *(int(end) + 1 for end in ends)) if ends else self.npus
         """Behind the NPUs there are switches that reduce."""

@@ -183,7 +183,7 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     what the collective must send, and no other order would help. So a wait counts by the bytes that other collectives
     had under way meanwhile, as a share of what the NPU had; all of it, if the NPU had nothing else of this collective.
     If the NPU had nothing else at all, none counts: it waited for another NPU of its host, or for its own
-    acknowledgements.
+    acknowledgements. The line can't have been busy with others for longer than their bytes take.
     """
     if messages is None or not has_accounts(messages):
         return 0
@@ -202,7 +202,10 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
             & (same != row)
         ]
         sizes, is_other = messages["bytes"][same], messages["collective"][same] != messages["collective"][row]
-        total_ps += int(waits_ps[row]) * int(sizes[is_other].sum()) // max(int(sizes.sum()), 1)
+        share = int(sizes[is_other].sum()), max(int(sizes.sum()), 1)
+        turn_ps, queue_ps = (int(messages[name][row]) * share[0] // share[1] for name in ("turn_ps", "nic_queue_ps"))
+        line_ps = messages["serialisation_ps"][same] - messages["later_ps"][same]
+        total_ps += turn_ps + min(queue_ps, int(line_ps[is_other].sum()))
     return total_ps
 
 

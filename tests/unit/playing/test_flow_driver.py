@@ -162,7 +162,7 @@ def test_the_totals_of_npus_and_flows_add_up() -> None:
 def test_slowdown_is_time_over_ideal() -> None:
     flows = FlowList.of([0, 1], [1, 2], [100, 100], [0, 0])
     driver = FlowDriver(
-        FakeBackend(4, slowness={1: 3}), flows, ideal=lambda _, __, sizes: LATENCY_PS + sizes * PS_PER_BYTE
+        FakeBackend(4, slowness={1: 3}), flows, ideal=lambda _, __, sizes, *times: LATENCY_PS + sizes * PS_PER_BYTE
     )
     driver.run()
     totals = driver.records().flows

@@ -93,7 +93,7 @@ def test_only_waits_of_the_three_passes_are_said_to_come_after_the_last_one() ->
 
 
 def test_counters_of_the_network_are_told_as_those_of_all_jobs() -> None:
-    """A job is as it is with a second one beside it; the network counts the messages of both."""
+    """A job is as it is with a second one beside it; the network counts the messages and the pauses of both."""
     jobs = [
         astra_ns3.Tenant(name, npus, small_workload(), small_system()) for name, npus in (("a", [0, 1]), ("b", [2, 3]))
     ]
@@ -101,13 +101,13 @@ def test_counters_of_the_network_are_told_as_those_of_all_jobs() -> None:
         astra_ns3.run_scenario(network=small_network(), tenants=some, backend=FakeBackend(NPUS)).tenants["a"]
         for some in (jobs[:1], jobs)
     )
-    alone.metadata["statistics"] = {"messages": 3}
-    beside.metadata["statistics"] = {"messages": 6}
+    alone.metadata["statistics"] = {"messages": 3, "paused_ps": 0}
+    beside.metadata["statistics"] = {"messages": 6, "paused_ps": 40}
     (group,) = [each for each in astra_ns3.compare(alone, beside).groups if each.differences]
-    assert [(one.name, one.a, one.b) for one in group.differences if "messages" in one.name] == [
-        ("messages, of the whole run (all jobs)", 3, 6)
+    assert [(one.name, one.a, one.b) for one in group.differences] == [
+        ("paused, of the whole run (all jobs)", 0, 40),
+        ("messages, of the whole run (all jobs)", 3, 6),
     ]
-    assert all(one.name.endswith(", of the whole run (all jobs)") for one in group.differences)
 
 
 def test_scenarios_are_compared_job_by_job(tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ def test_the_first_message_ahead_is_the_one_that_found_its_port_idle(tmp_path: P
         "start_ps": np.array([0, 5, 12, 50, 5]),
         "turn_ps": np.array([0, 5, 0, 0, 0]),
         "nic_queue_ps": np.array([0, 0, 8, 3, 0]),
-        "serialisation_ps": np.full(5, 10),
+        "serialisation_ps": np.array([10, 10, 10, 10, 90]),
+        "later_ps": np.array([0, 0, 0, 0, 80]),
     }
     of_one_port = {name: column[:4] for name, column in messages.items()}
     assert first_ahead(result, of_one_port).tolist() == [0, 0, 0, 3]

@@ -183,7 +183,10 @@ def test_faster_lines_take_queues_out_of_a_round_trip_but_leave_the_way_to_and_f
 
 
 def test_only_other_collectives_are_others() -> None:
-    """NPU 0's first message waits 30 ps beside one of its collective and one three times as large of another."""
+    """NPU 0's first message waits 30 ps beside one of its collective and one three times as large of another.
+
+    Of the wait for the line no more counts than the other collective's bytes need there.
+    """
     messages = {
         "source": np.array([0, 0, 0, 0, 1]),
         "collective": np.array([0, 0, 1, 1, 1]),
@@ -192,9 +195,13 @@ def test_only_other_collectives_are_others() -> None:
         "end_ps": np.array([50, 50, 50, 90, 50]),
         "turn_ps": np.array([10, 0, 0, 0, 8]),
         "nic_queue_ps": np.array([20, 40, 0, 0, 0]),
+        "serialisation_ps": np.array([20, 10, 90, 1, 1]),
+        "later_ps": np.array([0, 0, 60, 0, 0]),
     }
     first, alone = Segment(MESSAGE, 0, 0, 50, message=0), Segment(MESSAGE, 1, 0, 50, message=4)
-    assert waited_for_others([first], messages) == 30 * 300 // 400
+    assert waited_for_others([first], messages) == 10 * 300 // 400 + 20 * 300 // 400
+    messages["serialisation_ps"][2] = 65
+    assert waited_for_others([first], messages) == 10 * 300 // 400 + 5
     assert waited_for_others([alone], messages) == 0  # its NPU sends nothing else
     assert waited_for_others([Segment(MESSAGE, 0, 20, 50, message=0, whole=False)], messages) == 0
     assert waited_for_others([first], None) == 0

@@ -1,0 +1,100 @@
+"""The time of a message alone on a network that changes: on what the network is like when the message starts.
+
+An event that raises a rate while a message is on its way lets the message take less; then it takes what it took. Who
+starts while nothing leads there has the time of the network as it was built.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import chain, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.core.compatibility import OURS, Compatibility
+from astra_ns3.frozen import replace
+from astra_ns3.network.backends import Ideal
+from astra_ns3.network.ideal.choice import ENDPOINTS, alone_of
+from astra_ns3.network.ideal.grid_ideal import Numbers, later
+from astra_ns3.network.plan import AnyPlan, NetworkPlan
+from astra_ns3.topology.changes import Epoch
+
+Nodes = npt.NDArray[np.int32]
+IdealInTime = Callable[[Nodes, Nodes, Numbers, Numbers, Numbers], Numbers]
+"""From sources, destinations, sizes, starts and ends (below the start: not yet) to the time alone, all times in ps."""
+_FOREVER_PS = 2**62
+# Messages that end together may have started in several epochs; for older ones all epochs are worked out again.
+_KEPT = 16
+
+
+def ideal_in_time(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -> IdealInTime | None:
+    """Return what messages take alone, with what NPUs spend on it; None: nobody knows, as of a user's own backend."""
+    alone = alone_of(plan, backend, compatibility)
+    if alone is None:
+        return None
+    endpoints_ps, packets = ENDPOINTS * plan.endpoint.delay_ps, plan.of_packets
+    if packets is None or not any(_changes_times(each.state.named()) for each in packets.changes):
+        return lambda sources, destinations, sizes, _, __: later(alone(sources, destinations, sizes), endpoints_ps)
+    return _Changing(packets, alone, lambda plan: alone_of(plan, backend, compatibility) or alone, endpoints_ps)
+
+
+def _changes_times(named: dict[str, object]) -> bool:
+    return not {"up", "rate_bps", "delay_ps"}.isdisjoint(named)
+
+
+class _Span:
+    """From when to when a network stays as it is, and what messages take alone then."""
+
+    def __init__(self, epoch: Epoch, end_ps: int, made: Callable[[Epoch], Ideal]) -> None:
+        self.start_ps, self.end_ps = epoch.start_ps, end_ps
+        self._epoch, self._made = epoch, made
+
+    @cached_property
+    def alone(self) -> Ideal:
+        return self._made(self._epoch)
+
+
+class _Changing:
+    """See :data:`IdealInTime`."""
+
+    def __init__(self, plan: NetworkPlan, built: Ideal, of: Callable[[NetworkPlan], Ideal], endpoints_ps: int) -> None:
+        self._plan, self._built, self._endpoints_ps = plan, built, endpoints_ps
+        self._made = lambda epoch: of(replace(plan, graph=epoch.graph, tables=epoch.tables, changes=()))
+        self._restart()
+
+    def __call__(
+        self, sources: Nodes, destinations: Nodes, sizes: Numbers, starts_ps: Numbers, ends_ps: Numbers
+    ) -> Numbers:
+        found = np.zeros(len(sizes), dtype=np.int64)
+        order = np.argsort(starts_ps, kind="stable")
+        spans = self._spans(int(starts_ps.min(initial=_FOREVER_PS)))
+        while len(order):
+            span = next(spans)
+            here, order = np.split(order, [np.searchsorted(starts_ps[order], span.end_ps)])
+            if len(here):
+                found[here] = span.alone(sources[here], destinations[here], sizes[here])
+        lost = np.flatnonzero(found == 0)
+        found[lost] = self._built(sources[lost], destinations[lost], sizes[lost])
+        took_ps = np.where(ends_ps < starts_ps, _FOREVER_PS, ends_ps - starts_ps)
+        return np.minimum(later(found, self._endpoints_ps), took_ps)
+
+    def _restart(self) -> None:
+        ends = pairwise(chain(self._plan.epochs(), [None]))
+        self._rest = (
+            _Span(epoch, _FOREVER_PS if after is None else after.start_ps, self._made)
+            for epoch, after in ends
+            if epoch is not None
+        )
+        self._recent = deque[_Span](maxlen=_KEPT)
+
+    def _spans(self, first_ps: int) -> Iterator[_Span]:
+        """Yield the spans in their order, from a time on or earlier."""
+        if self._recent and first_ps < self._recent[0].start_ps:
+            self._restart()
+        yield from tuple(self._recent)
+        for span in self._rest:
+            self._recent.append(span)
+            yield span

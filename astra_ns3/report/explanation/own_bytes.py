@@ -1,0 +1,188 @@
+"""Waits of messages behind their own bytes, at lines slower than those before: none is for others, or can be spared.
+
+Accounts of packets have such a wait in the queue of a switch, in pauses, or where a control paces a message to the slow
+line; those of flows have it where an event slowed a line. Alone on the network a message takes as long, so all of it
+counts as time on the line. *Model limits*: a line's rate is its mean while the message was under way; where a network
+file names another file, the time of the deciding packet tells the rates, except where a switch cuts through. Parts of a
+message that is split over queue pairs are taken to share the NIC's line alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.frozen import dataclass
+from astra_ns3.report.explanation.run_tables import Columns, has_accounts, messages_of
+from astra_ns3.report.ports import paces
+from astra_ns3.report.records import by_value, table_of
+from astra_ns3.report.tables import Numbers, Records, is_analytical
+from astra_ns3.transport.wire import (
+    ETHERNET_HEADER_AND_FCS_BYTES,
+    PREAMBLE_AND_GAP_BYTES,
+    SMALLEST_FRAME_BYTES,
+    tcp_packet_bytes,
+)
+from astra_ns3.units import PS_PER_SECOND
+
+Real = npt.NDArray[np.float64]
+_PS_PER_BYTE = 8.0 * PS_PER_SECOND
+_HOP_COLUMNS = ("message", "hop", "port", "arrival_ps", "queue_ps", "paused_ps", "serialisation_ps")
+# A packet's head alone counts ahead of a switch that cuts through; rounding takes less off a whole packet.
+_ALMOST_WHOLE = 0.98
+_WAITS = ("queue_ps", "paused_ps")
+
+
+class Recorded(NamedTuple):
+    """Messages and, with accounts, the lines that they took (account_hops.parquet), without waits for own bytes.
+
+    Messages with accounts have two columns more: ``alone_ps``, what each takes alone on the network; ``later_ps``, how
+    much of ``serialisation_ps`` the lines behind the first one add.
+    """
+
+    messages: Columns | None
+    hops: Columns | None = None
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """Bytes on the line of each message's full frames and of its last, and how many full ones come before that.
+
+    Messages may be cut into ``parts`` that take turns at the first line; then the frames are those of a part.
+    """
+
+    full: Numbers
+    last: Numbers
+    before: Numbers
+    answer: int
+    parts: Numbers
+
+    @classmethod
+    def of(cls, in_force: Mapping[str, Any], sizes: Numbers) -> _Frames:  # as run.json has it
+        """Return the frames of messages of some sizes."""
+        roce, tcp = in_force.get("roce"), in_force.get("tcp")
+        if roce is None:
+            payload, parts = int(tcp["segment_bytes"]) if tcp else int(sizes.max(initial=1)), 1
+            around = tcp_packet_bytes(0, timestamps=bool(tcp and tcp["timestamps"])) + ETHERNET_HEADER_AND_FCS_BYTES
+            least, gap, answer = SMALLEST_FRAME_BYTES, PREAMBLE_AND_GAP_BYTES, 0
+        else:
+            payload, parts = roce["payload_bytes"], roce["queue_pairs_per_pair"] if roce["split_messages"] else 1
+            around = roce["header_bytes"] + roce["telemetry_bytes"]
+            least, gap, answer = roce["minimum_frame_bytes"], roce["line_gap_bytes"], roce["ack_bytes"]
+            answer += roce["ack_telemetry_bytes"]
+        parts_of = np.clip(sizes, 1, parts)
+        data = np.maximum(-(-sizes // parts_of), 1)
+        before = (data - 1) // payload
+        full, last = (np.maximum(each + around, least) + gap for each in (np.full_like(data, payload), data % payload))
+        last = np.where(data % payload, last, full)
+        return cls(full, last, before, max(answer, least) + gap, parts_of)
+
+
+def recorded_messages(run: Records) -> Recorded:
+    """Return the messages that a run recorded."""
+    messages, table = messages_of(run), table_of(run, "account_hops")
+    if messages is None or not has_accounts(messages):
+        return Recorded(messages)
+    hops = None if table is None else table.whole(_HOP_COLUMNS)
+    frames = _Frames.of(run.metadata.get("in_force") or {}, messages["bytes"])
+    if hops is None:
+        none = np.zeros_like(messages["bytes"])
+        return Recorded(_told(messages, none, none, none))
+    rates, built = _rates_bps(run, messages, hops)
+    if is_analytical(run):
+        return _of_flows(messages, hops, frames, rates, built)
+    return _of_packets(messages, hops, frames, rates)
+
+
+def _rates_bps(run: Records, messages: Columns, hops: Columns) -> tuple[Real, Real]:
+    """Return the mean rate of each hop's line from the message's turn to the packet's leaving, and the line's rate
+    without events; NaN: not known.
+    """
+    begin = (messages["start_ps"] + messages["turn_ps"])[hops["message"]]
+    end = hops["arrival_ps"] + hops["queue_ps"] + hops["paused_ps"] + hops["serialisation_ps"]
+    known, found, built = paces(run), np.full(len(begin), np.nan), np.full(len(begin), np.nan)
+    for port, rows in by_value(hops["port"]):
+        if port in known:
+            found[rows] = known[port].mean_bps(begin[rows], np.maximum(end[rows], begin[rows] + 1))
+            built[rows] = known[port].built_bps
+    return found, built
+
+
+def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) -> Recorded:
+    """Follow each message's packets as if they were alone, line by line; what its sender held back doesn't queue."""
+    count, of = len(messages["bytes"]), hops["message"]
+    came, heads, slowest, answers = (np.zeros(count) for _ in range(4))
+    # How long the sender held packets back: then they come later to a slow line, and wait less there.
+    held = (messages["window_ps"] + messages["transport_ps"] + messages["pacing_ps"]).astype(float)
+    own = {name: np.zeros(len(of), dtype=np.int64) for name in _WAITS}
+    left, unqueued = held.copy(), np.zeros(count)
+    for hop in range(int(hops["hop"].max(initial=-1)) + 1):
+        rows = np.flatnonzero(hops["hop"] == hop)
+        at, packet = of[rows], hops["serialisation_ps"][rows].astype(float)
+        rate = rates[rows]
+        rate = np.where(np.isnan(rate), frames.last[at] * _PS_PER_BYTE / np.maximum(packet, 1), rate)
+        full = np.round(frames.full[at] * _PS_PER_BYTE / rate)
+        is_head = packet < _ALMOST_WHOLE * frames.last[at] * _PS_PER_BYTE / rate
+        before = frames.before[at]
+        free = np.where(before > 0, heads[at] + full + (before - 1) * np.maximum(slowest[at], full), 0)
+        wait = np.maximum(free - came[at], 0) if hop else np.zeros(len(at))
+        parts = 1 if hop else frames.parts[at]
+        came[at] = (came[at] + wait if hop else (parts * (before + 1) - 1) * full) + packet
+        heads[at] += np.where(is_head, packet, full)
+        slowest[at] = np.maximum(slowest[at], parts * full)
+        answers[at] += frames.answer * _PS_PER_BYTE / rate
+        queued = np.maximum(wait - left[at], 0)
+        left[at] = np.maximum(left[at] - wait, 0)
+        for name in _WAITS:
+            own[name][rows] = np.minimum(queued, hops[name][rows])
+            queued = queued - own[name][rows]
+        unqueued[at] += queued
+    found, sums = dict(messages), {name: np.bincount(of, own[name], count).astype(np.int64) for name in _WAITS}
+    absorbed = (held - left).astype(np.int64)
+    blind = np.minimum(absorbed, messages["window_ps"] + messages["transport_ps"])
+    shifts = {
+        "switch_queue_ps": sums["queue_ps"],
+        "switch_paused_ps": sums["paused_ps"],
+        "pacing_ps": absorbed - blind,
+        "nic_paused_ps": unqueued.astype(np.int64),
+    }
+    told = _told(found, _shifted(found, shifts), *(each.astype(np.int64) for each in (came, answers)))
+    return Recorded(told, {**hops, **{name: hops[name] - own[name] for name in _WAITS}})
+
+
+def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, built: Real) -> Recorded:
+    """Take out of waits at lines that an event slowed what the own bytes need there; a line may carry a share of them.
+
+    Flows' time on the line is that of the slowest line, so other lines have no waits for own bytes.
+    """
+    of, count = hops["message"], len(messages["bytes"])
+    wire, line_ps = (frames.before * frames.full + frames.last)[of], messages["serialisation_ps"][of]
+    beyond = np.minimum(wire * _PS_PER_BYTE / rates, line_ps * built / rates) - line_ps
+    own = np.minimum(np.nan_to_num(np.maximum(beyond, 0)), hops["queue_ps"]).astype(np.int64)
+    found, first = dict(messages), hops["hop"] == 0
+    _shifted(found, {"nic_queue_ps": np.bincount(of[first], own[first], count).astype(np.int64)})
+    later = _shifted(found, {"switch_queue_ps": np.bincount(of[~first], own[~first], count).astype(np.int64)})
+    told = _told(found, later, later, messages["acknowledgement_ps"])  # nothing delays an answer there
+    return Recorded(told, {**hops, "queue_ps": hops["queue_ps"] - own})
+
+
+def _shifted(messages: dict[str, Numbers], shifts: Mapping[str, Numbers]) -> Numbers:
+    """Move so much of parts to the time on the line, as far as they go; return how much of each message that is."""
+    moved = np.zeros_like(messages["bytes"])
+    for name, most in shifts.items():
+        some = np.minimum(most, messages[name])
+        messages[name] = messages[name] - some
+        moved = moved + some
+    messages["serialisation_ps"] = messages["serialisation_ps"] + moved
+    return moved
+
+
+def _told(messages: Columns, later: Numbers, lines_ps: Numbers, answers_ps: Numbers) -> Columns:
+    """Return messages with what they take alone: on lines and on their way, and the answer on lines and on its way."""
+    on_the_way, took = messages["propagation_ps"], messages["end_ps"] - messages["start_ps"]
+    answer = np.minimum(messages["acknowledgement_ps"], on_the_way + answers_ps)
+    alone = np.minimum(np.maximum(lines_ps, messages["serialisation_ps"]) + on_the_way + answer, took)
+    return {**messages, "alone_ps": alone, "later_ps": later}

@@ -1,0 +1,153 @@
+"""Explained messages: no wait behind a message's own bytes is taken for one that something else could spare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.small_run import SYSTEM, small_system
+
+import astra_ns3
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.explanation import Explanation
+from astra_ns3.report.explanation.own_bytes import recorded_messages
+
+US = 1_000_000
+FRAME_PS = 4178 * 80
+"""Of 4096 bytes with headers at 100 Gb/s."""
+MB = 1_000_000
+WIRE = 4178 / 4096
+QUEUES = "without queues in switches"
+LINK = {"rate": "400Gbps", "delay": "500ns"}
+
+
+def two_leaves(spines: int = 1, uplink: str = "100Gbps", **switch: Any) -> dict[str, Any]:
+    """NPUs 0 and 1 on one leaf, 2 and 3 on the other, with lines of 400 Gb/s."""
+    shape = {"kind": "leaf-spine", "leaves": 2, "spines": spines, "hosts_per_leaf": 2}
+    return {**shape, "link": LINK, "uplink": {"rate": uplink}, "switch": {"buffer": "32MB", "pfc": {}, **switch}}
+
+
+def drawn_graph(folder: Path) -> dict[str, Any]:
+    """Four hosts on two switches, in a file that run.json doesn't hold."""
+    hosts = [f'node [ id {number} label "{number}" kind "host" ]' for number in range(4)]
+    switches = [f'node [ id {number} label "{number}" kind "switch" buffer "32MB" ]' for number in (4, 5)]
+    edges = [f'edge [ source {n} target {4 + n // 2} rate "400Gbps" delay "500ns" ]' for n in range(4)]
+    edges.append('edge [ source 4 target 5 rate "100Gbps" delay "500ns" ]')
+    path = folder / "graph.gml"
+    path.write_text("\n".join(["graph [", *hosts, *switches, *edges, "]"]), encoding="utf-8")
+    return {"kind": "file", "path": str(path), "switch": {"buffer": "32MB", "pfc": {}}}
+
+
+def over_roce(topology: dict[str, Any], **transport: Any) -> NetworkConfig:
+    roce = {"kind": "roce", "payload": 4096, "congestion_control": "none", **transport}
+    return parse_network({"topology": topology, "transport": roce})
+
+
+def send(network: NetworkConfig, flows: FlowList, backend: str = "ns3") -> astra_ns3.Result:
+    """Play flows whose messages are recorded in all ways."""
+    record = ["flows", "accounts"]
+    return astra_ns3.run(workload=flows, system=small_system(), network=network, backend=backend, record=record)
+
+
+def what_helps(found: Explanation) -> dict[str, int]:
+    return {each.change: each.time_ps for each in found.what_ifs}
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize(
+    ("switch", "transport"),
+    [
+        ({}, {}),
+        ({"cut_through": "64B"}, {}),
+        ({"buffer": "600KB"}, {}),  # the leaf pauses the NIC
+        ({}, {"completion": "acknowledged"}),
+        ({}, {"congestion_control": "static-window"}),
+    ],
+)
+def test_a_lone_message_takes_no_longer_than_alone_whatever_keeps_it_from_the_slow_line(
+    switch: dict[str, Any], transport: dict[str, Any], backend: str
+) -> None:
+    found = explain(
+        send(over_roce(two_leaves(**switch), **transport), FlowList.of([0], [2], [4 * MB + 1], [0]), backend)
+    )
+    (message,) = found.slowest
+    assert message.excess_ps is not None
+    assert message.time_ps >= 4 * MB * 80 * WIRE
+    assert message.excess_ps <= 2 * FRAME_PS
+    assert sum(ps for _, ps in found.ports) <= message.excess_ps + FRAME_PS or transport or switch
+
+
+def test_a_network_in_another_file_tells_the_same(tmp_path: Path) -> None:
+    (message,) = explain(send(over_roce(drawn_graph(tmp_path)), FlowList.of([0], [2], [4 * MB + 1], [0]))).slowest
+    assert message.excess_ps is not None
+    assert message.excess_ps <= FRAME_PS
+
+
+@pytest.mark.parametrize("topology", [two_leaves(), two_leaves(uplink="400Gbps"), two_leaves(cut_through="64B")])
+def test_times_alone_are_those_that_the_native_half_tells_whoever_else_sends(topology: dict[str, Any]) -> None:
+    """Of many flows that share lines; where equal ways are alike there is one time alone."""
+    draw = np.random.default_rng(3)
+    sources = draw.integers(0, 4, 60)
+    destinations = (sources + draw.integers(1, 4, 60)) % 4
+    sizes, starts = draw.integers(1, 400_000, 60), draw.integers(0, 300 * US, 60)
+    result = send(over_roce(topology), FlowList.of(*(each.tolist() for each in (sources, destinations, sizes, starts))))
+    messages, ideal = recorded_messages(result).messages, result.flows["ideal_ps"].to_numpy()
+    assert messages is not None
+    assert np.abs(messages["alone_ps"] - ideal).max() <= FRAME_PS
+
+
+def test_two_flows_on_one_uplink_wait_for_each_other_and_not_for_the_step_to_it() -> None:
+    """Each alone takes 82 us, both 163 us: the last of each waits half of that for the other one."""
+    found = explain(send(over_roce(two_leaves()), FlowList.of([0, 1], [2, 3], [MB, MB], [0, 0])))
+    for message in found.slowest:
+        assert message.excess_ps == pytest.approx(MB * 80 * WIRE, rel=0.02)
+    assert sum(ps for _, ps in found.ports) == pytest.approx(2 * MB * 80 * WIRE, rel=0.02)
+
+
+def all_reduce(
+    folder: Path, topology: dict[str, Any], npus: list[int], backend: str, *slow: dict[str, Any]
+) -> Explanation:
+    """Explain an all-reduce of 8 MB between two NPUs, the only traffic, whose lines are ``slow`` for a time."""
+    (folder / "w.txt").write_text("DATA\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 8000000 0\n", encoding="utf-8")
+    (folder / "s.yaml").write_text(SYSTEM, encoding="utf-8")
+    transport = {"kind": "roce", "payload": 4096, "congestion_control": "none"}
+    (folder / "n.json").write_text(json.dumps({"topology": topology, "transport": transport}), encoding="utf-8")
+    job = {"name": "a", "workload": "w.txt", "system": "s.yaml", "npus": npus}
+    scenario = {"network": "n.json", "jobs": [job], "events": list(slow)}
+    (folder / "scenario.json").write_text(json.dumps(scenario), encoding="utf-8")
+    played = astra_ns3.run_scenario(scenario=folder / "scenario.json", backend=backend, record=["timeline", "accounts"])
+    return explain(played.tenants["a"])
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_the_only_traffic_has_no_queue_to_be_without_before_its_slowest_lines(backend: str, tmp_path: Path) -> None:
+    """8 MB at 100 Gb/s are 653 us; the rest are three ways and 4 us of steps."""
+    found = all_reduce(tmp_path, two_leaves(spines=4), [0, 2], backend)
+    assert found.time_ps >= 8 * MB * 80 * WIRE
+    assert what_helps(found).get(QUEUES, 0) <= 16 * FRAME_PS
+    for message in found.slowest:
+        assert message.excess_ps is not None
+        assert message.excess_ps <= FRAME_PS
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_a_line_that_an_event_slows_is_no_wait_for_others(backend: str, tmp_path: Path) -> None:
+    """At a tenth of its rate from 20 us on for 400 us the line carries a tenth of the bytes, and answers beside them.
+
+    Nobody else sends.
+    """
+    star = {
+        "kind": "single-switch",
+        "npus": 2,
+        "link": {**LINK, "rate": "100Gbps"},
+        "switch": {"buffer": "32MB", "pfc": {}},
+    }
+    slow = {"at": "20us", "nic": 0, "rate": "10Gbps", "for": "400us"}
+    found = all_reduce(tmp_path, star, [0, 1], backend, slow)
+    (own,) = found.communications
+    assert own.parts["serialisation_ps"] >= 0.95 * found.time_ps
