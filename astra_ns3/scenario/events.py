@@ -289,7 +289,7 @@ def _nic(given: int | str, graph: Graph) -> list[int]:
     """Return the links of an NPU that lead out of its server, or that of a NIC's port by its name."""
     if isinstance(given, str):
         node, port = resolve_port(graph, given)
-        number = graph.ports[node][port].link
+        number = graph.ports[graph.inner_switch.get(node, node)][port].link  # a host that forwards has its lines there
         refuse(
             node >= graph.hosts and (graph.is_outside(node) or not graph.leads_out(graph.links[number])),
             f"port '{given}' is of a switch, expected that of a host, as host3 or host3:1",

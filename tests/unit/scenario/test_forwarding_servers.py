@@ -59,8 +59,8 @@ def test_what_fails_outside_of_servers_is_the_same_where_npus_forward(name: str)
         assert list(NAMED[kind](graph)) == list(NAMED[kind](plain)), kind
     assert len(NAMED["nic"](graph)) == len(NAMED["nic"](plain))
     assert lines_of_nics(graph, NAMED["nic"](graph)) == lines_of_nics(plain, NAMED["nic"](plain))
-    for npu in (0, 6):
-        assert lines_of_nics(graph, [npu]) == lines_of_nics(plain, [npu])
+    for nic in (0, 6, "host0", "host6"):
+        assert lines_of_nics(graph, [nic]) == lines_of_nics(plain, [nic])
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
