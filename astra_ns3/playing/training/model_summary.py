@@ -93,18 +93,17 @@ class StageWork:
     flops: int
     again_flops: int
     """The part of ``flops`` that is computed once more to save memory."""
-    again_flops_of_all: int
-    """The same of all NPUs of the stage together."""
 
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """A model on so many NPUs."""
+    """A model on so many NPUs. ``again_flops``: of all NPUs, computed once more to save memory."""
 
     workload: ModelWorkload
     plan: TrainingPlan
     totals: Totals
     stages: tuple[StageWork, ...]
+    again_flops: int
     traffic: tuple[Traffic, ...]
     messages: MessageTotals
     beyond: Beyond
@@ -119,6 +118,7 @@ def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSumma
         plan,
         workload.totals(),
         tuple(_stage(programs, number) for number in range(plan.degrees.pipeline)),
+        sum(map(sum, (_again_flops(programs, number) for number in range(plan.degrees.pipeline)))),
         _traffic(programs),
         _messages(programs),
         _beyond(programs),
@@ -152,17 +152,19 @@ def _messages(programs: TrainingPrograms) -> MessageTotals:
 def _stage(programs: TrainingPrograms, number: int) -> StageWork:
     plan, clock = programs.plan, programs.clock
     blocks = [block for chunk in plan.stage(number) for block in chunk]
-    again = [item for block in blocks for item in block.again]
-    items = again + [
-        item for block in blocks for item in (*block.forward, *block.input_gradient, *block.weight_gradient)
-    ]
+    passes = [(each.forward, each.again, each.input_gradient, each.weight_gradient) for each in blocks]
+    items = [item for every in passes for some in every for item in some]
     times_ps = plan.micro_batches * _of_npus(programs, items, clock.time_ps)
-    flops, again_flops = (
-        plan.micro_batches * _of_npus(programs, some, lambda operation: operation.flops) for some in (items, again)
-    )
+    flops = plan.micro_batches * _of_npus(programs, items, lambda operation: operation.flops)
     npu = int(times_ps.argmax())
     parameters = sum(each.parameters + each.expert_parameters + each.table_parameters for each in blocks)
-    return StageWork(len(blocks), parameters, times_ps[npu], flops[npu], again_flops[npu], sum(again_flops))
+    return StageWork(len(blocks), parameters, times_ps[npu], flops[npu], _again_flops(programs, number)[npu])
+
+
+def _again_flops(programs: TrainingPrograms, number: int) -> Amounts:
+    """Return what each NPU of a stage computes once more in an iteration."""
+    items = [item for chunk in programs.plan.stage(number) for block in chunk for item in block.again]
+    return _of_npus(programs, items, lambda operation: programs.plan.micro_batches * operation.flops)
 
 
 def _of_npus(programs: TrainingPrograms, items: Sequence[Item], of: Callable[[Operation], int]) -> Amounts:

@@ -36,7 +36,7 @@ def model_document(found: ModelSummary) -> dict[str, Any]:  # plain data for --j
         "micro_batches": plan.micro_batches,
         "flops_per_sample": totals.training_flops,
         "flops_per_iteration": totals.training_flops * samples,
-        "recomputed_flops_per_iteration": sum(stage.again_flops_of_all for stage in found.stages),
+        "recomputed_flops_per_iteration": found.again_flops,
         "stages": [asdict(stage) for stage in found.stages],
         "collectives": [asdict(each) for each in found.traffic],
         "messages": found.messages.messages,
