@@ -204,10 +204,10 @@ def _left_by(
     )
     tries = tries_of([tenant for tenant, _ in request.parts], outcomes)
     complete = error is None and all(records[each.last].complete for each in tries)
-    # What the network carried of who was stopped is more than it had time for.
+    # What the network carried of who was stopped, or waited for nothing, is more than it had time for.
     spare = [inputs.tenancy.restart_ps is not None for inputs in tenants]
     needed = [outcome for outcome, is_spare in zip(outcomes, spare, strict=True) if outcome.ended_by or not is_spare]
-    whole = complete and all(outcome.ended_by == PROGRAMS for outcome in needed)
+    whole = complete and all(outcome.ended_by == PROGRAMS for outcome in needed) and all(map(_waited, records))
     playing = [*zip(company.members, tenants, records, outcomes, strict=True)]
     chains = [_chain(*each, each[1].tenancy.start_ps) for each in playing if each[-1].start_ps is not None]
     begin_ps = min((each.start_ps for each in outcomes if each.start_ps is not None), default=0)
@@ -244,9 +244,15 @@ def _own_floors(network: NetworkBackend, playing: Sequence[_Playing]) -> Iterato
     for number, (member, inputs, records, outcome) in enumerate(playing):
         # A later try plays a part of the passes, and may have loaded what others had computed.
         is_spare = inputs.tenancy.restart_ps is not None
-        if member.network is not network and records.complete and outcome.ended_by == PROGRAMS and not is_spare:
+        is_whole = records.complete and outcome.ended_by == PROGRAMS and not is_spare
+        if member.network is not network and is_whole and _waited(records):
             chain = _chain(member, inputs, records, outcome, 0)
             yield number, _floor(playing[0][1], member.network, chain, outcome.start_ps or 0, outcome.start_ps or 0)
+
+
+def _waited(records: RunRecords) -> bool:
+    """Return whether all collectives had ended when the programs had."""
+    return all(record.end_ps is not None for record in records.collectives)
 
 
 def _below_own_floors(playing: Sequence[_Playing], floors: Mapping[int, Floor | None]) -> tuple[str, ...]:

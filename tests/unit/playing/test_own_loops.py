@@ -59,6 +59,20 @@ def test_collectives_that_a_loop_does_not_wait_for_are_told(mine: Path) -> None:
         assert ("; 1 had not ended when the loop did" in run_text(play(workload(), 1).metadata, None)) is told
 
 
+def test_lines_have_no_least_time_for_what_a_loop_does_not_wait_for(mine: Path) -> None:
+    """It computes 100 ns, and leaves an all-reduce of 1 MB behind, for which lines need 120 us."""
+    begins = f"{HEAD}def loop(steps, role):\n    yield from steps.issue(0, 0, WEIGHT_GRADIENT)\n"
+    work = parse_workload("mine.py:loop\n1\none -1 100 NONE 0 100 NONE 0 100 ALLREDUCE 1000000 0\n", "mine.txt")
+    floors = []
+    for more in ("    yield from steps.drain()\n", ""):
+        mine.write_text(begins + more)
+        found = astra_ns3.run(workload=work, system=small_system(), network=small_network(), backend="flow")
+        assert not [each for each in found.metadata["warnings"] if "below the floor" in each]
+        floors.append(found.metadata["floor"])
+    assert floors[0]["lines_ps"] == pytest.approx(120_000_000, rel=0.1)
+    assert floors[1] is None
+
+
 @pytest.mark.parametrize(("passes", "exchanges"), [(1, 1), (4, 1), (5, 2), (8, 2), (10, 3)])
 def test_gradients_are_accumulated_over_four_passes(
     passes: int, exchanges: int, repository: Path, monkeypatch: pytest.MonkeyPatch
