@@ -1,21 +1,24 @@
-"""Waits of messages behind their own bytes, at lines slower than those before: none is for others, or can be spared.
+"""Waits of messages behind their own bytes, at lines slower than those before. Nothing but faster lines spares them.
 
 Accounts of packets have such a wait in the queue of a switch, in pauses, or where a control paces a message to the slow
-line; those of flows have it where an event slowed a line. Alone on the network a message takes as long, so all of it
-counts as time on the line. *Model limits*: a line's rate is its mean while the message was under way; where a network
-file names another file, the time of the deciding packet tells the rates, except where a switch cuts through. Parts of a
-message that is split over queue pairs are taken to share the NIC's line alone.
+line. Accounts of flows have it where an event slowed a line. A message alone on the network takes as long, so all of it
+counts as time on the line.
+
+*Model limits*: a line's rate is its mean while the message was under way. Where a network file names another file, the
+time of the deciding packet tells the rates, except where a switch cuts through. Parts of a message that is split over
+queue pairs are taken to share the NIC's line alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.frozen import dataclass
+from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.explanation.run_tables import Columns, has_accounts, messages_of
 from astra_ns3.report.ports import paces
 from astra_ns3.report.records import by_value, table_of
@@ -61,7 +64,7 @@ class _Frames:
     parts: Numbers
 
     @classmethod
-    def of(cls, in_force: Mapping[str, Any], sizes: Numbers) -> _Frames:  # as run.json has it
+    def of(cls, in_force: FileDocument, sizes: Numbers) -> _Frames:
         """Return the frames of messages of some sizes."""
         roce, tcp = in_force.get("roce"), in_force.get("tcp")
         if roce is None:
