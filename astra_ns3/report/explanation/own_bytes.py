@@ -121,7 +121,7 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
     # How long the sender held packets back: then they come later to a slow line, and wait less there.
     held = (messages["window_ps"] + messages["transport_ps"] + messages["pacing_ps"]).astype(float)
     own = {name: np.zeros(len(of), dtype=np.int64) for name in _WAITS}
-    left, unqueued = held.copy(), np.zeros(count)
+    left, unqueued = held, np.zeros(count)
     for hop in range(int(hops["hop"].max(initial=-1)) + 1):
         rows = np.flatnonzero(hops["hop"] == hop)
         at, packet = of[rows], hops["serialisation_ps"][rows].astype(float)
@@ -130,6 +130,10 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
         full = np.round(frames.full[at] * _PS_PER_BYTE / rate)
         is_head = packet < _ALMOST_WHOLE * frames.last[at] * _PS_PER_BYTE / rate
         before = frames.before[at]
+        if not hop:  # TCP's own part has what the NIC took for earlier segments in it
+            held[at] -= np.minimum(np.where(messages["transport_ps"][at] > 0, before * full, 0), held[at])
+            left = held.copy()
+        # When the line is free of the message's other packets; the last one may come before that.
         free = np.where(before > 0, heads[at] + full + (before - 1) * np.maximum(slowest[at], full), 0)
         wait = np.maximum(free - came[at], 0) if hop else np.zeros(len(at))
         parts = 1 if hop else frames.parts[at]
