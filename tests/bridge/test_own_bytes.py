@@ -151,3 +151,12 @@ def test_a_line_that_an_event_slows_is_no_wait_for_others(backend: str, tmp_path
     found = all_reduce(tmp_path, star, [0, 1], backend, slow)
     (own,) = found.communications
     assert own.parts["serialisation_ps"] >= 0.95 * found.time_ps
+
+
+def test_over_tcp_a_lone_queue_but_for_the_time_until_the_line_is_busy_is_of_own_segments() -> None:
+    """The uplink idles for the handshake, a round trip of 4 us, and for another two while the window opens."""
+    network = parse_network({"topology": two_leaves(pfc=None), "transport": {"kind": "tcp", "mtu": 9000}})
+    result = send(network, FlowList.of([0], [2], [MB], [0]))
+    messages, _ = recorded_messages(result)
+    assert messages is not None
+    assert messages["switch_queue_ps"][0] <= 12 * US < result.accounts["switch_queue_ps"].to_numpy()[0]

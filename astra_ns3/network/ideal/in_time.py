@@ -20,11 +20,12 @@ from astra_ns3.network.backends import Ideal
 from astra_ns3.network.ideal.choice import ENDPOINTS, alone_of
 from astra_ns3.network.ideal.grid_ideal import Numbers, later
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
-from astra_ns3.topology.changes import Epoch
+from astra_ns3.topology.changes import Epoch, State
 
 Nodes = npt.NDArray[np.int32]
 IdealInTime = Callable[[Nodes, Nodes, Numbers, Numbers, Numbers], Numbers]
 """From sources, destinations, sizes, starts and ends (below the start: not yet) to the time alone, all times in ps."""
+_OF_TIMES = frozenset({"up", "rate_bps", "delay_ps"})
 _FOREVER_PS = 2**62
 # Messages that end together may have started in several epochs; for older ones all epochs are worked out again.
 _KEPT = 16
@@ -36,13 +37,13 @@ def ideal_in_time(plan: AnyPlan, backend: str, compatibility: Compatibility = OU
     if alone is None:
         return None
     endpoints_ps, packets = ENDPOINTS * plan.endpoint.delay_ps, plan.of_packets
-    if packets is None or not any(_changes_times(each.state.named()) for each in packets.changes):
+    if packets is None or not any(_changes_times(each.state) for each in packets.changes):
         return lambda sources, destinations, sizes, _, __: later(alone(sources, destinations, sizes), endpoints_ps)
     return _Changing(packets, alone, lambda plan: alone_of(plan, backend, compatibility) or alone, endpoints_ps)
 
 
-def _changes_times(named: dict[str, object]) -> bool:
-    return not {"up", "rate_bps", "delay_ps"}.isdisjoint(named)
+def _changes_times(state: State) -> bool:
+    return not _OF_TIMES.isdisjoint(state.named())
 
 
 class _Span:

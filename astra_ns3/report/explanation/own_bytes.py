@@ -1,21 +1,24 @@
-"""Waits of messages behind their own bytes, at lines slower than those before: none is for others, or can be spared.
+"""Waits of messages behind their own bytes, at lines slower than those before. Nothing but faster lines spares them.
 
 Accounts of packets have such a wait in the queue of a switch, in pauses, or where a control paces a message to the slow
-line; those of flows have it where an event slowed a line. Alone on the network a message takes as long, so all of it
-counts as time on the line. *Model limits*: a line's rate is its mean while the message was under way; where a network
-file names another file, the time of the deciding packet tells the rates, except where a switch cuts through. Parts of a
-message that is split over queue pairs are taken to share the NIC's line alone.
+line. Accounts of flows have it where an event slowed a line. A message alone on the network takes as long, so all of it
+counts as time on the line.
+
+*Model limits*: a line's rate is its mean while the message was under way. Where a network file names another file, the
+time of the deciding packet tells the rates, except where a switch cuts through. Parts of a message that is split over
+queue pairs are taken to share the NIC's line alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.frozen import dataclass
+from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.explanation.run_tables import Columns, has_accounts, messages_of
 from astra_ns3.report.ports import paces
 from astra_ns3.report.records import by_value, table_of
@@ -61,7 +64,7 @@ class _Frames:
     parts: Numbers
 
     @classmethod
-    def of(cls, in_force: Mapping[str, Any], sizes: Numbers) -> _Frames:  # as run.json has it
+    def of(cls, in_force: FileDocument, sizes: Numbers) -> _Frames:
         """Return the frames of messages of some sizes."""
         roce, tcp = in_force.get("roce"), in_force.get("tcp")
         if roce is None:
@@ -118,7 +121,7 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
     # How long the sender held packets back: then they come later to a slow line, and wait less there.
     held = (messages["window_ps"] + messages["transport_ps"] + messages["pacing_ps"]).astype(float)
     own = {name: np.zeros(len(of), dtype=np.int64) for name in _WAITS}
-    left, unqueued = held.copy(), np.zeros(count)
+    left, unqueued = held, np.zeros(count)
     for hop in range(int(hops["hop"].max(initial=-1)) + 1):
         rows = np.flatnonzero(hops["hop"] == hop)
         at, packet = of[rows], hops["serialisation_ps"][rows].astype(float)
@@ -127,6 +130,10 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
         full = np.round(frames.full[at] * _PS_PER_BYTE / rate)
         is_head = packet < _ALMOST_WHOLE * frames.last[at] * _PS_PER_BYTE / rate
         before = frames.before[at]
+        if not hop:  # TCP's own part has what the NIC took for earlier segments in it
+            held[at] -= np.minimum(np.where(messages["transport_ps"][at] > 0, before * full, 0), held[at])
+            left = held.copy()
+        # When the line is free of the message's other packets; the last one may come before that.
         free = np.where(before > 0, heads[at] + full + (before - 1) * np.maximum(slowest[at], full), 0)
         wait = np.maximum(free - came[at], 0) if hop else np.zeros(len(at))
         parts = 1 if hop else frames.parts[at]
