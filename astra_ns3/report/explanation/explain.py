@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +27,11 @@ from astra_ns3.report.explanation.parts import (
     NIC_WAITS,
     PARTS,
     PHASE,
-    SIGNAL,
     WHOLE,
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
-from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts
+from astra_ns3.report.explanation.run_tables import Columns, Tables, alone_ps, has_accounts
 from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus
 from astra_ns3.report.explanation.what_ifs import (
@@ -47,6 +45,7 @@ from astra_ns3.report.explanation.what_ifs import (
     OTHERS,
     Lines,
     WhatIf,
+    parts_of_messages,
     waited_for_others,
     what_ifs,
 )
@@ -176,14 +175,14 @@ def _what_would_help(
     """Return the changes that would help, the most first."""
     messages = None if tables is None else tables.messages
     ahead, slowed, late = segments, slowed_npus(run.metadata), since_still(segments)
-    waited = _parts_of_messages(segments, messages)
+    waited = parts_of_messages(segments, messages)
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     if messages is not None and not remedy:
         ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
     found = what_ifs(
         _by_kind(late),
-        _parts_of_messages(late, messages),
+        parts_of_messages(late, messages),
         waited_for_others(late, messages),
         _lines(run, tables, iteration is None and collective is None),
         time_ps,
@@ -276,17 +275,6 @@ def _by_protocol(segments: Sequence[Segment]) -> tuple[ChannelTime, ...]:
         if segment.protocol:
             times[segment.kind, segment.protocol] += segment.time_ps
     return tuple(ChannelTime(kind, protocol, ps) for (kind, protocol), ps in times.most_common())
-
-
-def _parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
-    """Return the times of the chain's messages and signals, part by part."""
-    links = [each for each in segments if each.kind in (MESSAGE, PHASE, SIGNAL)]
-    told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
-    rows = list(compress((each.message for each in links), told))
-    found = Counter({name: int((messages or {})[name][rows].sum()) for name in PARTS if rows})
-    pairs = zip(links, told, strict=True)
-    found[WHOLE] += sum(each.time_ps for each, known in pairs if not known and each.kind != SIGNAL)
-    return found
 
 
 def _names(run: Records) -> dict[int, str]:
@@ -388,13 +376,6 @@ def _with_data(messages: Columns | None, rows: npt.NDArray[np.int64]) -> npt.NDA
     return rows if messages is None else rows[~Signals([messages]).among(messages)[rows]]
 
 
-def _alone_ps(messages: Columns) -> npt.NDArray[np.int64] | None:
-    """Return what each message would have taken alone; None where nobody knows."""
-    if has_accounts(messages):  # TCP's own part has lines of earlier segments in it
-        return None if messages["transport_ps"].any() else messages["alone_ps"]
-    return messages["ideal_ps"] if (messages["ideal_ps"] > 0).all() else None
-
-
 def _slowest(
     run: Records,
     messages: Columns | None,
@@ -410,7 +391,7 @@ def _slowest(
         return ()
     messages = {name: column[rows] for name, column in messages.items()}
     took, parts_of = messages["end_ps"] - messages["start_ps"], [*PARTS] if has_accounts(messages) else []
-    alone = _alone_ps(messages)
+    alone = alone_ps(messages)
     known, excess = alone is not None, took if alone is None else took - alone
     critical = np.isin(rows, [segment.message for segment in segments if segment.message >= 0])
     unnamed = "flow" if is_of_flows(run) else "collective"

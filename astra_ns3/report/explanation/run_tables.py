@@ -37,6 +37,13 @@ def messages_of(run: Records) -> Columns | None:
     return None if table is None else table.whole([name for name in table.columns if name != JOB.name])
 
 
+def alone_ps(messages: Columns) -> Numbers | None:
+    """Return what each message would have taken alone; None where nobody knows."""
+    if has_accounts(messages):  # TCP's own part has lines of earlier segments in it
+        return None if messages["transport_ps"].any() else messages["alone_ps"]
+    return messages["ideal_ps"] if (messages["ideal_ps"] > 0).all() else None
+
+
 def has_accounts(messages: Columns | None) -> bool:
     """Return whether messages have what they waited for."""
     return messages is not None and "turn_ps" in messages

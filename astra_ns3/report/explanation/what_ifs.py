@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -21,12 +23,15 @@ from astra_ns3.report.explanation.parts import (
     OPEN_WINDOW,
     OTHER,
     PACED_BY_LINES,
+    PARTS,
+    PHASE,
     QUEUES,
     SIGNAL,
     WHAT_IFS,
+    WHOLE,
     Segment,
 )
-from astra_ns3.report.explanation.run_tables import Columns, has_accounts
+from astra_ns3.report.explanation.run_tables import Columns, alone_ps, has_accounts
 from astra_ns3.transport.transports import TRANSPORTS
 
 FASTER_LINES = "with lines twice as fast"
@@ -157,6 +162,26 @@ def what_ifs(
         else:
             bounded.append(WhatIf(words, ps))
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
+
+
+def parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
+    """Return the times of the chain's messages and signals, part by part.
+
+    A message that is sent again behind its own bytes loses no more than it takes longer than alone.
+    """
+    links = [each for each in segments if each.kind in (MESSAGE, PHASE, SIGNAL)]
+    told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
+    rows = list(compress((each.message for each in links), told))
+    found = Counter({name: int((messages or {})[name][rows].sum()) for name in PARTS if rows})
+    alone = None if messages is None or not rows else alone_ps(messages)
+    if messages is not None and alone is not None:
+        more = np.maximum(messages["end_ps"] - messages["start_ps"] - alone, 0)[rows]
+        hidden_ps = int(np.maximum(messages["lost_ps"][rows] - more, 0).sum())
+        found["lost_ps"] -= hidden_ps
+        found["serialisation_ps"] += hidden_ps
+    pairs = zip(links, told, strict=True)
+    found[WHOLE] += sum(each.time_ps for each, known in pairs if not known and each.kind != SIGNAL)
+    return found
 
 
 def _with_turns(parts: Mapping[str, int]) -> Mapping[str, int]:

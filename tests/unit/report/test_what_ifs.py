@@ -13,8 +13,17 @@ from astra_ns3 import run
 from astra_ns3.network.run_document import EventDocument
 from astra_ns3.report.explanation.explain import nccl_chose_by_lines
 from astra_ns3.report.explanation.explanation import Explanation
-from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, LOSSES_AND_IN_ORDER, MESSAGE, SIGNAL, Segment
-from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, waited_for_others, what_ifs
+from astra_ns3.report.explanation.parts import (
+    COMPUTE,
+    ENDPOINT,
+    LATENCY,
+    LOSSES_AND_IN_ORDER,
+    MESSAGE,
+    PARTS,
+    SIGNAL,
+    Segment,
+)
+from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, parts_of_messages, waited_for_others, what_ifs
 
 COMPUTING = "with NPUs that compute twice as fast"
 LINES = "with lines twice as fast"
@@ -235,3 +244,13 @@ def test_only_what_nccl_chose_for_the_chain_by_lines_may_be_chosen_anew(
     """Other lines change a choice of the second collective alone, and only where no server decides it."""
     segments = [Segment(COMPUTE, 0, 0, 5), Segment(MESSAGE, 0, 5, 9, collective=on_chain)]
     assert nccl_chose_by_lines(_Chosen(server), segments) == chosen
+
+
+def test_what_is_sent_again_behind_own_bytes_costs_what_the_message_takes_longer_than_alone() -> None:
+    """Of two messages of the chain, one ends no later than alone, one 5 ps later; 50 of 60 ps are on the line anyway."""
+    zeros = np.zeros(2, np.int64)
+    messages = {name: zeros.copy() for name in PARTS} | {"start_ps": zeros, "end_ps": zeros + 100}
+    messages |= {"lost_ps": np.array([40, 20]), "serialisation_ps": np.array([60, 80]), "alone_ps": np.array([100, 95])}
+    chain = [Segment(MESSAGE, 0, 100 * row, 100 * row + 100, message=row) for row in range(2)]
+    found = parts_of_messages(chain, messages)
+    assert (found["lost_ps"], found["serialisation_ps"]) == (5, 195)
