@@ -8,6 +8,7 @@ that the tables don't tell apart, such as two messages that arrive at one picose
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import NamedTuple
 
 from astra_ns3.frozen import replace
@@ -65,7 +66,7 @@ class Causes:
 
     def __init__(self, tables: Tables, ahead: Numbers | None = None) -> None:
         self._tables, self._ahead = tables, ahead
-        self._slowed = slowed_npus(tables.metadata)
+        self._standing = cache(partial(standing, slowed_npus(tables.metadata)))
         self._of: Mapping[int, Callable[[Event], Iterator[Cause]]] = {
             _OPERATION: self._of_operation,
             _PROGRAM: self._of_program,
@@ -283,11 +284,11 @@ class Causes:
         """An NPU no longer stood still, and was through with what it would have handled meanwhile."""
         tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
         collective = unpack_instance(instance)[0]
-        for from_ps, until_ps in standing(self._slowed, npu):
-            if until_ps == time_ps and tables.has_messages:
-                for due_ps in tables.handled_between(instance, npu, from_ps, time_ps):
-                    link = Segment(STILL, npu, due_ps, time_ps, collective=collective)
-                    yield Cause((link,), Event(_HANDLED, npu, due_ps, instance))
+        from_ps = self._standing(npu).get(time_ps)
+        if from_ps is not None and tables.has_messages:
+            for due_ps in tables.handled_between(instance, npu, from_ps, time_ps):
+                link = Segment(STILL, npu, due_ps, time_ps, collective=collective)
+                yield Cause((link,), Event(_HANDLED, npu, due_ps, instance))
 
     def _of_unended(self, event: Event, collective: int) -> Iterator[Cause]:
         tables = self._tables

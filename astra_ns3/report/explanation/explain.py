@@ -187,7 +187,7 @@ def _what_would_help(
         waited_for_others(late, messages),
         _lines(run, tables, iteration is None and collective is None),
         time_ps,
-        computing_saved(segments, ahead, sum(waited.get(name, 0) for name in NIC_WAITS), slowed, messages),
+        computing_saved(segments, ahead, sum(waited.get(name, 0) for name in NIC_WAITS), slowed),
         sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
     )
     return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)

@@ -269,12 +269,12 @@ class Tables:
         return self.messages is not None
 
     def handled_between(self, instance: int, npu: int, begin_ps: int, end_ps: int) -> list[int]:
-        """Return when a part had begun, or handled a message at once as it came, by what that costs; the last first."""
+        """Return when a part had begun, or handled a message at once as it came, by what that costs."""
         part, phase, costs = self.part(instance, npu), self.phase(instance, npu), self.costs_ps(instance, npu)
         found = {came_ps + cost_ps for came_ps in self.end[self._received.rows(part)].tolist() for cost_ps in costs}
         if phase >= 0:
             found |= {int(self.phase_start[phase]) + cost_ps for cost_ps in self.handling_ps(instance, npu)}
-        return sorted((time_ps for time_ps in found if begin_ps <= time_ps < end_ps), reverse=True)
+        return sorted(time_ps for time_ps in found if begin_ps <= time_ps < end_ps)
 
     def handled_at(self, instance: int, npu: int, time_ps: int) -> Iterator[int]:
         """Return the messages of a part that may have been handled then, at once as they came, the last first."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache
+from heapq import heappop, heappush
 
 from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.alignment import ranges
-from astra_ns3.report.explanation.parts import COMPUTE, OTHER, STILL, Segment
-from astra_ns3.report.explanation.run_tables import Columns
+from astra_ns3.report.explanation.parts import CHANNEL, COMPUTE, PHASE, STILL, Segment
 from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
 from astra_ns3.units import format_time, parse_time_ps
+
+_MAY_STAND = (PHASE, CHANNEL)
+"""Links that hold all of what NPUs did, standing still included."""
 
 
 @dataclass(frozen=True)
@@ -51,68 +56,91 @@ def slowed_npus(metadata: RunDocument) -> tuple[Slowed, ...]:
     return tuple(found)
 
 
-def standing(slowed: Sequence[Slowed], npu: int) -> list[tuple[int, int]]:
-    """Return from when to when an NPU stands still, where it goes on: spans that meet are one."""
-    found: list[tuple[int, int]] = []
-    stood = (each.span for each in slowed if each.slows(npu) and each.span.factor == STANDS_STILL)
-    spans = ((span.from_ps, span.until_ps) for span in stood if span.until_ps is not None)
-    for from_ps, until_ps in sorted(spans):
-        before = found.pop() if found and from_ps <= found[-1][1] else (from_ps, from_ps)
-        found.append((before[0], max(before[1], until_ps)))
+def standing(slowed: Sequence[Slowed], npu: int) -> Mapping[int, int]:
+    """Return from when on an NPU stood still, by when it went on; spans that meet are one."""
+    found: dict[int, int] = {}
+    last_ps = -1
+    for from_ps, until_ps in sorted(_stood(each for each in slowed if each.slows(npu))):
+        first_ps = found.pop(last_ps) if from_ps <= last_ps else from_ps
+        last_ps = max(last_ps, until_ps)
+        found[last_ps] = first_ps
     return found
 
 
 def computing_saved(
-    chain: Sequence[Segment],
-    ahead: Sequence[Segment],
-    waits_ps: int,
-    slowed: Sequence[Slowed],
-    messages: Columns | None = None,
+    chain: Sequence[Segment], ahead: Sequence[Segment], waits_ps: int, slowed: Sequence[Slowed]
 ) -> Mapping[str, int]:
     """Return how much sooner the end would come if NPUs computed twice as fast, and if none were slowed down.
 
     ``ahead``: the chain that passes the first of the messages that others waited for. It decides only as far as waits
-    of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, so
-    each half of a computation begins as much sooner as those before have saved. What comes to an NPU that stands still
-    is handled no sooner, but the NPU can do more before, unless it waited for the first of the ``messages`` then.
+    of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, and
+    time that wasn't followed stays as it is.
     """
+    pace = _paces(slowed)
 
-    @cache
-    def pace(npu: int, least: float = 1) -> Pace:
-        return Pace(each.span for each in slowed if each.slows(npu) and each.span.factor >= least)
+    def half_ps(links: Sequence[Segment]) -> int:
+        return links[-1].end_ps - _end_if_half(links, pace, slowed) if links else 0
 
-    def half(link: Segment, sooner_ps: Fraction) -> Fraction:
-        if link.kind == STILL:
-            (stood_ps,) = (from_ps for from_ps, until_ps in standing(slowed, link.npu) if until_ps == link.end_ps)
-            return -min(sooner_ps, Fraction(_first_due_ps(link, stood_ps, messages) - stood_ps))
-        still, start_ps = pace(link.npu, STANDS_STILL), max(0, link.start_ps - int(sooner_ps))
-        work_ps = pace(link.npu).work_ps(link.start_ps, link.end_ps)
-        end_ps = pace(link.npu).end_ps(start_ps, work_ps / 2)
-        return still.work_ps(link.start_ps, link.end_ps) - still.work_ps(start_ps, end_ps)
+    def excess_ps(links: Sequence[Segment]) -> int:
+        computing = [link for link in links if link.kind == COMPUTE]
+        work_ps = sum((pace(link.npu).work_ps(link.start_ps, link.end_ps) for link in computing), Fraction())
+        return int(sum(link.time_ps for link in links if link.kind in (COMPUTE, STILL)) - work_ps)
 
-    def excess(link: Segment, _: Fraction) -> Fraction:
-        least = 1 if link.kind == COMPUTE else STANDS_STILL
-        return link.time_ps - pace(link.npu, least).work_ps(link.start_ps, link.end_ps)
+    def saved_ps(of: Callable[[Sequence[Segment]], int]) -> int:
+        own_ps = of(chain)
+        return max(own_ps, min(of(ahead), own_ps + waits_ps))
 
-    def saved(of: Callable[[Segment, Fraction], Fraction], *kinds: str) -> int:
-        own, first = (
-            reduce(lambda ps, link: ps + of(link, ps), (link for link in links if link.kind in kinds), Fraction())
-            for links in (chain, ahead)
-        )
-        return int(max(own, min(first, own + waits_ps)))
+    return {FASTER_NPUS: saved_ps(half_ps), NO_SLOW_NPUS: saved_ps(excess_ps)}
 
-    return {FASTER_NPUS: saved(half, COMPUTE, STILL), NO_SLOW_NPUS: saved(excess, COMPUTE, STILL, OTHER)}
+
+def _paces(slowed: Iterable[Slowed]) -> Callable[[int], Pace]:
+    """Return a function for the pace of an NPU; NPUs with the same spans share one."""
+    spans = defaultdict[int | None, list[Span]](list)
+    for each in slowed:
+        for npu in (None,) if each.npus is None else each.npus:
+            spans[npu].append(each.span)
+    of_spans = cache(Pace)
+    return cache(lambda npu: of_spans((*spans[npu], *spans[None])))
+
+
+def _end_if_half(links: Sequence[Segment], pace: Callable[[int], Pace], slowed: Iterable[Slowed]) -> int:
+    """Return when links in order end if each computation is half as long by itself.
+
+    A message that was handled after an NPU had stood still isn't handled while this NPU stands still: it may need the
+    NPU. *Model limit*: some messages don't.
+    """
+    stands = sorted(_stood(slowed), reverse=True)
+    untils_ps = sorted(until_ps for _, until_ps in stands)
+    under_way: list[int] = []  # when NPUs go on that stand still now
+    time_ps = links[0].start_ps
+    for link in links:
+        if link.kind == COMPUTE:
+            work_ps = pace(link.npu).work_ps(link.start_ps, link.end_ps)
+            time_ps = pace(link.npu).end_ps(time_ps, work_ps / 2)
+            continue  # no other NPU has a part in it
+        if link.kind in _MAY_STAND and bisect(untils_ps, link.end_ps) > bisect(untils_ps, link.start_ps):
+            time_ps = link.end_ps
+        elif link.kind != STILL:
+            time_ps += link.time_ps
+        while True:
+            while stands and stands[-1][0] <= time_ps:
+                heappush(under_way, stands.pop()[1])
+            while under_way and under_way[0] <= time_ps:
+                heappop(under_way)
+            if not under_way or under_way[0] > link.end_ps:
+                break
+            time_ps = under_way[0]
+    return time_ps
+
+
+def _stood(slowed: Iterable[Slowed]) -> Iterator[tuple[int, int]]:
+    """Yield from when until when NPUs stand still that go on."""
+    for span in (each.span for each in slowed):
+        if span.factor == STANDS_STILL and span.until_ps is not None:
+            yield span.from_ps, span.until_ps
 
 
 def since_still(chain: Sequence[Segment]) -> Sequence[Segment]:
     """Return the links after the last NPU that stood still, which goes on no sooner if they come sooner."""
     last = max((number for number, link in enumerate(chain) if link.kind == STILL), default=-1)
     return chain[last + 1 :]
-
-
-def _first_due_ps(link: Segment, from_ps: int, messages: Columns | None) -> int:
-    """Return when the first of the messages came that waited until an NPU went on, as far as is known."""
-    if messages is None:
-        return link.start_ps
-    came_ps = messages["end_ps"][messages["destination"] == link.npu]
-    return int(min(came_ps[came_ps >= from_ps], default=link.start_ps))
