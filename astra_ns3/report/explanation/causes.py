@@ -8,7 +8,7 @@ that the tables don't tell apart, such as two messages that arrive at one picose
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 from astra_ns3.frozen import replace
@@ -36,7 +36,7 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.run_tables import ACCESSES, Tables
-from astra_ns3.report.explanation.slowed import slowed_npus, standing
+from astra_ns3.report.explanation.slowed import slowed_npus, spans_of_npus, standing
 from astra_ns3.report.tables import Numbers
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
@@ -66,7 +66,8 @@ class Causes:
 
     def __init__(self, tables: Tables, ahead: Numbers | None = None) -> None:
         self._tables, self._ahead = tables, ahead
-        self._standing = cache(partial(standing, slowed_npus(tables.metadata)))
+        spans = spans_of_npus(slowed_npus(tables.metadata))
+        self._standing = cache(lambda npu: standing(spans(npu)))
         self._of: Mapping[int, Callable[[Event], Iterator[Cause]]] = {
             _OPERATION: self._of_operation,
             _PROGRAM: self._of_program,

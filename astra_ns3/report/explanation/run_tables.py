@@ -197,6 +197,10 @@ class Tables:
             operation = int(self._posted[row])
             yield int(self.operation_npu[operation]), int(self.operation_end[operation]), operation
 
+    def members(self, collective: int) -> set[int]:
+        """Return the NPUs that issued a collective, or posted an end of a message."""
+        return {npu for npu, _, _ in self.posts(collective)}
+
     def posts_at(self, collective: int, time_ps: int) -> list[tuple[int, int]]:
         """Who issued a collective, or posted an end of a message, just then, and in which row."""
         rows = [int(self._posted[row]) for row in self._by_post.rows_at(collective, time_ps)]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from heapq import heappop, heappush
 
 from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import dataclass
@@ -28,10 +26,6 @@ class Slowed:
 
     npus: tuple[int, ...] | None
     span: Span
-
-    def slows(self, npu: int) -> bool:
-        """Return whether an NPU is one of them."""
-        return self.npus is None or npu in self.npus
 
     @property
     def words(self) -> str:
@@ -56,11 +50,21 @@ def slowed_npus(metadata: RunDocument) -> tuple[Slowed, ...]:
     return tuple(found)
 
 
-def standing(slowed: Sequence[Slowed], npu: int) -> Mapping[int, int]:
-    """Return from when on an NPU stood still, by when it went on; spans that meet are one."""
+def spans_of_npus(slowed: Iterable[Slowed]) -> Callable[[int], tuple[Span, ...]]:
+    """Return a function for what slows an NPU down."""
+    spans: dict[int | None, list[Span]] = {}
+    for each in slowed:
+        for npu in (None,) if each.npus is None else each.npus:
+            spans.setdefault(npu, []).append(each.span)
+    return cache(lambda npu: (*spans.get(npu, ()), *spans.get(None, ())))
+
+
+def standing(spans: Iterable[Span]) -> Mapping[int, int]:
+    """Return from when on an NPU stood still, by when it went on, in order of time; spans that meet are one."""
     found: dict[int, int] = {}
     last_ps = -1
-    for from_ps, until_ps in sorted(_stood(each for each in slowed if each.slows(npu))):
+    stood = (span for span in spans if span.factor == STANDS_STILL)
+    for from_ps, until_ps in sorted((span.from_ps, span.until_ps) for span in stood if span.until_ps is not None):
         first_ps = found.pop(last_ps) if from_ps <= last_ps else from_ps
         last_ps = max(last_ps, until_ps)
         found[last_ps] = first_ps
@@ -68,18 +72,30 @@ def standing(slowed: Sequence[Slowed], npu: int) -> Mapping[int, int]:
 
 
 def computing_saved(
-    chain: Sequence[Segment], ahead: Sequence[Segment], waits_ps: int, slowed: Sequence[Slowed]
+    chain: Sequence[Segment],
+    ahead: Sequence[Segment],
+    waits_ps: int,
+    slowed: Sequence[Slowed],
+    members: Callable[[int], Iterable[int]] | None = None,
 ) -> Mapping[str, int]:
     """Return how much sooner the end would come if NPUs computed twice as fast, and if none were slowed down.
 
     ``ahead``: the chain that passes the first of the messages that others waited for. It decides only as far as waits
     of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, and
-    time that wasn't followed stays as it is.
+    time that wasn't followed stays as it is. ``members``: the NPUs of a collective.
     """
-    pace = _paces(slowed)
+    spans, of_spans, stands_of_spans = spans_of_npus(slowed), cache(Pace), cache(_Stands)
+
+    def pace(npu: int) -> Pace:
+        return of_spans(spans(npu))
+
+    @cache
+    def stands(collective: int) -> set[_Stands]:
+        found = {spans(npu) for npu in members(collective)} if members is not None else set()
+        return {each for each in map(stands_of_spans, found) if each.untils_ps}
 
     def half_ps(links: Sequence[Segment]) -> int:
-        return links[-1].end_ps - _end_if_half(links, pace, slowed) if links else 0
+        return links[-1].end_ps - _end_if_half(links, pace, stands) if links else 0
 
     def excess_ps(links: Sequence[Segment]) -> int:
         computing = [link for link in links if link.kind == COMPUTE]
@@ -93,51 +109,46 @@ def computing_saved(
     return {FASTER_NPUS: saved_ps(half_ps), NO_SLOW_NPUS: saved_ps(excess_ps)}
 
 
-def _paces(slowed: Iterable[Slowed]) -> Callable[[int], Pace]:
-    """Return a function for the pace of an NPU; NPUs with the same spans share one."""
-    spans = defaultdict[int | None, list[Span]](list)
-    for each in slowed:
-        for npu in (None,) if each.npus is None else each.npus:
-            spans[npu].append(each.span)
-    of_spans = cache(Pace)
-    return cache(lambda npu: of_spans((*spans[npu], *spans[None])))
+class _Stands:
+    """When NPUs stand still and go on."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._froms_ps = standing(spans)
+        self.untils_ps = list(self._froms_ps)
+
+    def until_ps(self, time_ps: int, end_ps: int) -> int:
+        """Return when the NPU goes on that stands still at a time, if that is by ``end_ps``; else the time."""
+        place = bisect(self.untils_ps, time_ps)
+        until_ps = next(iter(self.untils_ps[place : place + 1]), None)
+        return time_ps if until_ps is None or until_ps > end_ps or self._froms_ps[until_ps] > time_ps else until_ps
+
+    def goes_on_in(self, link: Segment) -> bool:
+        """Return whether the NPU goes on while a link lasts."""
+        return bisect(self.untils_ps, link.start_ps) < bisect(self.untils_ps, link.end_ps)
 
 
-def _end_if_half(links: Sequence[Segment], pace: Callable[[int], Pace], slowed: Iterable[Slowed]) -> int:
+def _end_if_half(
+    links: Sequence[Segment], pace: Callable[[int], Pace], stands: Callable[[int], Iterable[_Stands]]
+) -> int:
     """Return when links in order end if each computation is half as long by itself.
 
-    A message that was handled after an NPU had stood still isn't handled while this NPU stands still: it may need the
-    NPU. *Model limit*: some messages don't.
+    ``stands``: of the members of a collective. A link that ended after one of them had stood still doesn't end while
+    this one stands still. *Model limit*: not every link needs all members.
     """
-    stands = sorted(_stood(slowed), reverse=True)
-    untils_ps = sorted(until_ps for _, until_ps in stands)
-    under_way: list[int] = []  # when NPUs go on that stand still now
     time_ps = links[0].start_ps
     for link in links:
         if link.kind == COMPUTE:
             work_ps = pace(link.npu).work_ps(link.start_ps, link.end_ps)
             time_ps = pace(link.npu).end_ps(time_ps, work_ps / 2)
-            continue  # no other NPU has a part in it
-        if link.kind in _MAY_STAND and bisect(untils_ps, link.end_ps) > bisect(untils_ps, link.start_ps):
+            continue
+        held = stands(link.collective)
+        if link.kind in _MAY_STAND and any(each.goes_on_in(link) for each in held):
             time_ps = link.end_ps
         elif link.kind != STILL:
             time_ps += link.time_ps
-        while True:
-            while stands and stands[-1][0] <= time_ps:
-                heappush(under_way, stands.pop()[1])
-            while under_way and under_way[0] <= time_ps:
-                heappop(under_way)
-            if not under_way or under_way[0] > link.end_ps:
-                break
-            time_ps = under_way[0]
+        while (later_ps := max((each.until_ps(time_ps, link.end_ps) for each in held), default=time_ps)) > time_ps:
+            time_ps = later_ps
     return time_ps
-
-
-def _stood(slowed: Iterable[Slowed]) -> Iterator[tuple[int, int]]:
-    """Yield from when until when NPUs stand still that go on."""
-    for span in (each.span for each in slowed):
-        if span.factor == STANDS_STILL and span.until_ps is not None:
-            yield span.from_ps, span.until_ps
 
 
 def since_still(chain: Sequence[Segment]) -> Sequence[Segment]:

@@ -18,7 +18,14 @@ from astra_ns3.playing.slowdown.pace import Span
 from astra_ns3.report.explanation.ahead import first_ahead
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.parts import COMPUTE, MESSAGE, OTHER, PHASE, STILL, Segment
-from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus, standing
+from astra_ns3.report.explanation.slowed import (
+    Slowed,
+    computing_saved,
+    since_still,
+    slowed_npus,
+    spans_of_npus,
+    standing,
+)
 from astra_ns3.units import PS_PER_NS as NS
 
 TWICE, WITHOUT = "with NPUs that compute twice as fast", "without slow NPUs"
@@ -68,7 +75,7 @@ def test_slow_times_are_as_long_for_faster_npus(
     """NPU 3 computes for 5 ns, and then for 95 ns of its own pace."""
     slowed = [Slowed((3,), Span(slow_ns[0] * NS, slow_ns[1] * NS, Fraction(factor)))]
     chain = (Segment(COMPUTE, 3, 0, 5 * NS), Segment(COMPUTE, 3, 5 * NS, end_ns * NS))
-    saved = computing_saved(chain, chain, 0, slowed)
+    saved = computing_saved(chain, chain, 0, slowed, lambda _: range(NPUS))
     assert saved == {TWICE: pytest.approx(twice_ns * NS, abs=1), WITHOUT: pytest.approx(without_ns * NS, abs=1)}
 
 
@@ -85,7 +92,9 @@ def test_what_comes_sooner_to_an_npu_that_stands_still_waits_longer(due_ns: int,
         Segment(STILL, 1, due_ns * NS, 900 * NS),
         Segment(COMPUTE, 1, 900 * NS, 960 * NS),
     )
-    assert computing_saved(chain, chain, 0, slowed)[TWICE] == pytest.approx((960 - half_end_ns) * NS, abs=2)
+    assert computing_saved(chain, chain, 0, slowed, lambda _: range(NPUS))[TWICE] == pytest.approx(
+        (960 - half_end_ns) * NS, abs=2
+    )
     assert since_still(chain) == chain[3:]
     assert since_still(chain[:2]) == chain[:2]
 
@@ -115,20 +124,27 @@ def test_a_message_that_comes_sooner_waits_for_an_npu_that_stands_still_then(
     true_ns = end_ns - times_ns(50)[1]
     # A phase doesn't tell whether it held the standing still, so that what is told is the least.
     least_ns = true_ns if kind == MESSAGE or stands_ns[1] <= 100 or stands_ns[0] > 190 else 0
-    assert least_ns <= computing_saved(chain, chain, 0, slowed)[TWICE] // NS <= true_ns
+    assert least_ns <= computing_saved(chain, chain, 0, slowed, lambda _: range(NPUS))[TWICE] // NS <= true_ns
+
+
+@pytest.mark.parametrize(("members", "saved_ns"), [(range(3), 50), (range(4), 40)])
+def test_a_chain_does_not_wait_for_an_npu_without_a_part_in_its_collectives(members: range, saved_ns: int) -> None:
+    slowed = [Slowed((3,), Span(60 * NS, 100 * NS, Fraction(STANDS_STILL)))]
+    chain = (Segment(COMPUTE, 0, 0, 100 * NS), Segment(MESSAGE, 0, 100 * NS, 140 * NS))
+    assert computing_saved(chain, chain, 0, slowed, lambda _: members)[TWICE] == saved_ns * NS
 
 
 def test_what_was_not_followed_stays_as_it_is_without_slow_npus() -> None:
     slowed = [Slowed((1,), Span(100, 800, Fraction(STANDS_STILL)))]
     chain = (Segment(OTHER, 1, 0, 850), Segment(COMPUTE, 1, 850, 950))
-    assert computing_saved(chain, chain, 0, slowed) == {TWICE: 50, WITHOUT: 0}
+    assert computing_saved(chain, chain, 0, slowed, lambda _: range(NPUS)) == {TWICE: 50, WITHOUT: 0}
 
 
 def test_times_of_standing_still_that_meet_are_one() -> None:
     spans = [(5, 9), (20, 30), (8, 12), (30, 31), (40, None)]
     slowed = [Slowed((1,), Span(*each, Fraction(STANDS_STILL))) for each in spans]
     slowed += [Slowed((2,), Span(0, 50, Fraction(STANDS_STILL))), Slowed(None, Span(0, 99, Fraction(2)))]
-    assert standing(slowed, 1) == {12: 5, 31: 20}
+    assert standing(spans_of_npus(slowed)(1)) == {12: 5, 31: 20}
 
 
 def test_the_first_message_ahead_is_the_one_that_found_its_port_idle(tmp_path: Path) -> None:
