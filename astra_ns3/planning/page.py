@@ -68,7 +68,7 @@ def check_free(folder: Path, *more: str) -> None:
     of_plans = False
     with suppress(InputError):  # of a file of this name that no plan wrote
         of_plans = told_page(folder) is not None
-    Store(folder, STORE).check_free(() if of_plans else (*_FORGOTTEN, *more))
+    Store(folder, STORE).check_free((*_FORGOTTEN, *more), known=of_plans)
 
 
 def forget(folder: Path, inputs: Iterable[str | os.PathLike[str] | None]) -> None:

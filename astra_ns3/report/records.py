@@ -101,6 +101,15 @@ def changes_of(run: Records) -> list[EventDocument]:
     ]
 
 
+def rows_of_layers(run: Records) -> list[tuple[Mapping[str, str], int]]:
+    """Return the rows of ``EndToEnd.csv``, each with the exposed time of its layer, which run.json has in this order.
+
+    Layers may share a name.
+    """
+    exposed_ps = (each["exposed_ps"] for each in run.metadata["exposed_by_layer"])
+    return list(zip(run.rows(END_TO_END), exposed_ps, strict=False))  # the steps of the loop have no row
+
+
 def layers_of_other_parts(run: Records) -> frozenset[str]:
     """Return the layers with collectives of other parts than the three passes, as a pipeline's messages are.
 

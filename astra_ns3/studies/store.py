@@ -47,17 +47,17 @@ class Store:
         self.name = name
         self.journal = Journal(self.folder / JOURNAL)
 
-    def check_free(self, written: Iterable[str], otherwise: str = "name another one") -> None:
+    def check_free(self, written: Iterable[str], otherwise: str = "name another one", *, known: bool = False) -> None:
         """Raise InputError if the folder holds a run, a study of another name, or without a mark any of ``written``.
 
-        ``otherwise``: ends the error.
+        ``otherwise``: ends the error. ``known``: other files tell that the folder is of who writes.
         """
         refuse(self.folder.exists() and not self.folder.is_dir(), "is a file, expected a folder", self.folder)
         other = _study_document(self.folder / STUDY_MARK).get("name") or self.name
         found = "a run" if holds_run(self.folder) else f"the study '{other}'" if other != self.name else ""
-        if not found and not os.path.lexists(self.folder / STUDY_MARK):
+        if not found and not known and not os.path.lexists(self.folder / STUDY_MARK):
             there = (name for name in written if os.path.lexists(self.folder / name))
-            found = next((f"{name}, and no mark of a study or a plan" for name in there), "")
+            found = next((f"{name}, and no mark of a study, a plan or a budget" for name in there), "")
         refuse(found != "", f"the folder holds {found}; {otherwise}", self.folder)
 
     @property

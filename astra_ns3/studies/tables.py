@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from astra_ns3.errors import InputError, wrong
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.scenario_result import ScenarioResult, result_in
+from astra_ns3.report.records import rows_of_layers
 from astra_ns3.studies.expansion import Point
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
@@ -83,21 +84,20 @@ def _layers_of(folder: Path) -> list[Row]:
     """Return the layers of a run; those of several jobs have the job's name in front."""
     result = result_in(folder)
     if not isinstance(result, ScenarioResult):
-        return _layers_of_job(result, "")
-    return [row for name, job in result.tenants.items() for row in _layers_of_job(job, f"{name}: ")]
+        return layers_of_job(result, "")
+    return [row for name, job in result.tenants.items() for row in layers_of_job(job, f"{name}: ")]
 
 
-def _layers_of_job(result: Result, before: str) -> list[Row]:
-    exposed = {row["layer"]: row["exposed_ps"] / PS_PER_US for row in result.metadata["exposed_by_layer"]}
+def layers_of_job(result: Result, before: str) -> list[Row]:
+    """Return the layers of a job, with ``before`` in front of their names."""
     rows = []
-    for row in result.rows("EndToEnd.csv"):
-        name = row["layer name"]
+    for row, exposed_ps in rows_of_layers(result):
         total = {word: float(row[f"{short} total comm"]) for short, word in _PASSES.items()}
         rows.append(
             {
-                "layer": f"{before}{name}",
+                "layer": f"{before}{row['layer name']}",
                 "compute_us": sum(float(row[f"{short} compute"]) for short in _PASSES),
-                "exposed_us": exposed.get(name),
+                "exposed_us": exposed_ps / PS_PER_US,
                 "communication_us": sum(total.values()),
                 **{f"{word}_communication_us": value for word, value in total.items()},
             }

@@ -10,6 +10,9 @@ import pytest
 import yaml
 from support.command import Finished, run_command
 
+from astra_ns3.errors import InputError
+from astra_ns3.planning.budget.saving import check_folder
+
 TIMEOUT_SECONDS = 300
 SWITCH = {"buffer": "32MiB", "pfc": {}}
 NETWORK = {
@@ -150,5 +153,22 @@ def test_files_of_others_in_the_folder_are_refused_and_kept(folder: Path) -> Non
     done = budget(folder, "-w", "layer.txt")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.endswith("out: isn't the folder of a budget, and has network.yaml already; name another folder")
+    assert line.endswith(
+        "out: the folder holds network.yaml, and no mark of a study, a plan or a budget; name another one"
+    )
     assert [path.name for path in (folder / "out").iterdir()] == ["network.yaml"]
+
+
+def test_a_folder_of_a_run_or_a_study_is_refused_and_one_of_an_earlier_budget_is_not(tmp_path: Path) -> None:
+    for name in ("budget.csv", "network.yaml"):
+        (tmp_path / name).touch()
+    with pytest.raises(InputError, match=r"the folder holds budget\.csv, and no mark"):
+        check_folder(tmp_path)
+    (tmp_path / "played.csv").touch()
+    check_folder(tmp_path)
+    (tmp_path / ".study.json").write_text('{"name": "sizes"}', encoding="utf-8")
+    with pytest.raises(InputError, match="the folder holds the study 'sizes'"):
+        check_folder(tmp_path)
+    (tmp_path / "run.json").touch()
+    with pytest.raises(InputError, match="the folder holds a run"):
+        check_folder(tmp_path)

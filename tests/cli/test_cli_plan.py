@@ -291,7 +291,7 @@ def test_a_plan_leaves_files_of_the_user_alone(folder: Path, name: str) -> None:
     done = plan(folder)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line.endswith("and no mark of a study or a plan; name another one")
+    assert line.endswith("and no mark of a study, a plan or a budget; name another one")
     assert sorted(out.iterdir()) == sorted([out / name, out / "plan.json"])
     assert (out / name).read_text(encoding="utf-8") == "mine"
 

@@ -154,7 +154,7 @@ def test_varied_plans_leave_files_of_the_user_alone(folder: Path, name: str) -> 
     done = plan(folder, "--vary", f"{RATE}=400Gbps,20Gbps")
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line.endswith(f"the folder holds {mine.name}, and no mark of a study or a plan; name another one")
+    assert line.endswith(f"the folder holds {mine.name}, and no mark of a study, a plan or a budget; name another one")
     assert sorted((folder / "out").rglob("*")) == before
     assert mine.read_text(encoding="utf-8") == "mine"
 

@@ -203,7 +203,9 @@ def test_a_study_leaves_files_of_the_user_alone_until_asked_to_replace_them(fold
     done = run_command(*command, folder=folder, timeout=TIMEOUT_SECONDS)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    words = "the folder holds study.yaml, and no mark of a study or a plan; name another one or use --overwrite"
+    words = (
+        "the folder holds study.yaml, and no mark of a study, a plan or a budget; name another one or use --overwrite"
+    )
     assert line.endswith(words)
     assert sorted(folder.iterdir()) == before
     assert (folder / "study.yaml").read_text(encoding="utf-8") == "mine"

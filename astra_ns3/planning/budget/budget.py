@@ -27,12 +27,9 @@ from astra_ns3.planning.budget.splitting import (
     require_optimiser,
     shares_of,
 )
-from astra_ns3.studies.store import Store
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.units import PS_PER_SECOND
 
-STORE = "budget"
-"""The name of a budget in its folder."""
 # Of what may be spent: so near the least money, less isn't worth looking for.
 _AT_THE_LEAST = 1.02
 # In logarithms of money.
@@ -97,7 +94,6 @@ def find_budget(request: BudgetRequest, heard: Heard | None = None) -> Budget:
 
     Raises InputError for what can't be played or paid.
     """
-    Store(request.folder, STORE).check_free(())
     weights, topology = request.weight_of_each, request.network_config.topology
     spending = spending_of(request.prices_file, topology, build_graph(topology))
     require_optimiser()

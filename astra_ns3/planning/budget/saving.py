@@ -8,28 +8,28 @@ from pathlib import Path
 import yaml
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import ResultsNotSaved, wrong
+from astra_ns3.errors import ResultsNotSaved
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.budget.budget import Budget, Split, with_rates
 from astra_ns3.planning.budget.picture import rates_figure
 from astra_ns3.planning.budget.result import cells_of, columns_of, splits_of
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.run_study import put
+from astra_ns3.studies.store import Store
 
 TABLE, PLAYED, BEST, BEST_PER_COST, PICTURE = (
     *("budget.csv", "played.csv"),
     *("network.yaml", "network-per-cost.yaml", "rates"),
 )
+_STORE = "budget"
 _ENDINGS = (".png", ".svg")
 _WIDTH_INCHES = 5.0
 _NAMES = (TABLE, PLAYED, BEST, BEST_PER_COST, *(f"{PICTURE}{ending}" for ending in _ENDINGS))
 
 
 def check_folder(folder: Path) -> None:
-    """Raise InputError if the folder has a file that would be written, and isn't of a budget, which has both tables."""
-    there = [name for name in _NAMES if os.path.lexists(folder / name)]
-    if there and not (TABLE in there and PLAYED in there):
-        raise wrong(f"isn't the folder of a budget, and has {there[0]} already; name another folder", folder)
+    """Raise InputError if the folder isn't of a budget, which has both tables, and has a file that would be written."""
+    Store(folder, _STORE).check_free(_NAMES, known=all((folder / name).is_file() for name in (TABLE, PLAYED)))
 
 
 def save_budget(budget: Budget) -> None:

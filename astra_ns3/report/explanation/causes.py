@@ -8,7 +8,7 @@ that the tables don't tell apart, such as two messages that arrive at one picose
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 from astra_ns3.frozen import replace
@@ -36,7 +36,7 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.run_tables import ACCESSES, Tables
-from astra_ns3.report.explanation.slowed import slowed_npus, standing
+from astra_ns3.report.explanation.slowed import slowed_npus, spans_of_npus, standing
 from astra_ns3.report.tables import Numbers
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
@@ -66,7 +66,8 @@ class Causes:
 
     def __init__(self, tables: Tables, ahead: Numbers | None = None) -> None:
         self._tables, self._ahead = tables, ahead
-        self._still_since = cache(partial(standing, slowed_npus(tables.metadata)))
+        spans = spans_of_npus(slowed_npus(tables.metadata))
+        self._standing = cache(lambda npu: standing(spans(npu)))
         self._of: Mapping[int, Callable[[Event], Iterator[Cause]]] = {
             _OPERATION: self._of_operation,
             _PROGRAM: self._of_program,
@@ -284,7 +285,7 @@ class Causes:
         """An NPU no longer stood still, and was through with what it would have handled meanwhile."""
         tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
         collective = unpack_instance(instance)[0]
-        from_ps = self._still_since(npu).get(time_ps)
+        from_ps = self._standing(npu).get(time_ps)
         if from_ps is not None and tables.has_messages:
             for due_ps in tables.handled_between(instance, npu, from_ps, time_ps):
                 link = Segment(STILL, npu, due_ps, time_ps, collective=collective)

@@ -173,9 +173,9 @@ def _what_would_help(
     collective: int | None,
 ) -> tuple[WhatIf, ...]:
     """Return the changes that would help, the most first."""
-    messages = None if tables is None else tables.messages
+    messages, members = (None, None) if tables is None else (tables.messages, tables.members)
     ahead, slowed, late = segments, slowed_npus(run.metadata), since_still(segments)
-    waited = parts_of_messages(segments, messages)
+    waits_ps = sum(parts_of_messages(segments, messages).get(name, 0) for name in NIC_WAITS)
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     if messages is not None and not remedy:
@@ -186,7 +186,7 @@ def _what_would_help(
         waited_for_others(late, messages),
         _lines(run, tables, iteration is None and collective is None),
         time_ps,
-        computing_saved(segments, ahead, sum(waited.get(name, 0) for name in NIC_WAITS), slowed, messages),
+        computing_saved(segments, ahead, waits_ps, slowed, members),
         sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
     )
     return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)

@@ -204,6 +204,10 @@ class Tables:
             operation = int(self._posted[row])
             yield int(self.operation_npu[operation]), int(self.operation_end[operation]), operation
 
+    def members(self, collective: int) -> set[int]:
+        """Return the NPUs that issued a collective, or posted an end of a message."""
+        return {npu for npu, _, _ in self.posts(collective)}
+
     def posts_at(self, collective: int, time_ps: int) -> list[tuple[int, int]]:
         """Who issued a collective, or posted an end of a message, just then, and in which row."""
         rows = [int(self._posted[row]) for row in self._by_post.rows_at(collective, time_ps)]
@@ -276,12 +280,12 @@ class Tables:
         return self.messages is not None
 
     def handled_between(self, instance: int, npu: int, begin_ps: int, end_ps: int) -> list[int]:
-        """Return when a part had begun, or handled a message at once as it came, by what that costs; the last first."""
+        """Return when a part had begun, or handled a message at once as it came, by what that costs."""
         part, phase, costs = self.part(instance, npu), self.phase(instance, npu), self.costs_ps(instance, npu)
         found = {came_ps + cost_ps for came_ps in self.end[self._received.rows(part)].tolist() for cost_ps in costs}
         if phase >= 0:
             found |= {int(self.phase_start[phase]) + cost_ps for cost_ps in self.handling_ps(instance, npu)}
-        return sorted((time_ps for time_ps in found if begin_ps <= time_ps < end_ps), reverse=True)
+        return sorted(time_ps for time_ps in found if begin_ps <= time_ps < end_ps)
 
     def handled_at(self, instance: int, npu: int, time_ps: int) -> Iterator[int]:
         """Return the messages of a part that may have been handled then, at once as they came, the last first."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache
 
 from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.alignment import ranges
-from astra_ns3.report.explanation.parts import COMPUTE, OTHER, STILL, Segment
-from astra_ns3.report.explanation.run_tables import Columns
+from astra_ns3.report.explanation.parts import CHANNEL, COMPUTE, PHASE, STILL, Segment
 from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
 from astra_ns3.units import format_time, parse_time_ps
+
+_MAY_STAND = (PHASE, CHANNEL)
+"""Links that hold all of what NPUs did, standing still included."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,6 @@ class Slowed:
 
     npus: tuple[int, ...] | None
     span: Span
-
-    def slows(self, npu: int) -> bool:
-        """Return whether an NPU is one of them."""
-        return self.npus is None or npu in self.npus
 
     @property
     def words(self) -> str:
@@ -51,15 +50,25 @@ def slowed_npus(metadata: RunDocument) -> tuple[Slowed, ...]:
     return tuple(found)
 
 
-def standing(slowed: Sequence[Slowed], npu: int) -> Mapping[int, int]:
-    """Return since when an NPU has stood still by each time when it goes on: spans that meet are one."""
-    found: list[tuple[int, int]] = []
-    stood = (each.span for each in slowed if each.slows(npu) and each.span.factor == STANDS_STILL)
-    spans = ((span.from_ps, span.until_ps) for span in stood if span.until_ps is not None)
-    for from_ps, until_ps in sorted(spans):
-        before = found.pop() if found and from_ps <= found[-1][1] else (from_ps, from_ps)
-        found.append((before[0], max(before[1], until_ps)))
-    return {until_ps: from_ps for from_ps, until_ps in found}
+def spans_of_npus(slowed: Iterable[Slowed]) -> Callable[[int], tuple[Span, ...]]:
+    """Return a function for what slows an NPU down."""
+    spans: dict[int | None, list[Span]] = {}
+    for each in slowed:
+        for npu in (None,) if each.npus is None else each.npus:
+            spans.setdefault(npu, []).append(each.span)
+    return cache(lambda npu: (*spans.get(npu, ()), *spans.get(None, ())))
+
+
+def standing(spans: Iterable[Span]) -> Mapping[int, int]:
+    """Return from when on an NPU stood still, by when it went on, in order of time; spans that meet are one."""
+    found: dict[int, int] = {}
+    last_ps = -1
+    stood = (span for span in spans if span.factor == STANDS_STILL)
+    for from_ps, until_ps in sorted((span.from_ps, span.until_ps) for span in stood if span.until_ps is not None):
+        first_ps = found.pop(last_ps) if from_ps <= last_ps else from_ps
+        last_ps = max(last_ps, until_ps)
+        found[last_ps] = first_ps
+    return found
 
 
 def computing_saved(
@@ -67,57 +76,82 @@ def computing_saved(
     ahead: Sequence[Segment],
     waits_ps: int,
     slowed: Sequence[Slowed],
-    messages: Columns | None = None,
+    members: Callable[[int], Iterable[int]] | None = None,
 ) -> Mapping[str, int]:
     """Return how much sooner the end would come if NPUs computed twice as fast, and if none were slowed down.
 
     ``ahead``: the chain that passes the first of the messages that others waited for. It decides only as far as waits
-    of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, so
-    each half of a computation begins as much sooner as those before have saved. What comes to an NPU that stands still
-    is handled no sooner, but the NPU can do more before, unless it waited for the first of the ``messages`` then.
+    of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, and
+    time that wasn't followed stays as it is. ``members``: the NPUs of a collective.
     """
-    still_since = cache(partial(standing, slowed))
+    spans, of_spans, stands_of_spans = spans_of_npus(slowed), cache(Pace), cache(_Stands)
+
+    def pace(npu: int) -> Pace:
+        return of_spans(spans(npu))
 
     @cache
-    def of_spans(spans: tuple[Span, ...]) -> Pace:
-        return Pace(spans)
+    def stands(collective: int) -> set[_Stands]:
+        found = {spans(npu) for npu in members(collective)} if members is not None else set()
+        return {each for each in map(stands_of_spans, found) if each.untils_ps}
 
-    @cache
-    def pace(npu: int, least: float) -> Pace:
-        return of_spans(tuple(each.span for each in slowed if each.slows(npu) and each.span.factor >= least))
+    def half_ps(links: Sequence[Segment]) -> int:
+        return links[-1].end_ps - _end_if_half(links, pace, stands) if links else 0
 
-    def half(link: Segment, sooner_ps: Fraction) -> Fraction:
-        if link.kind == STILL:
-            stood_ps = still_since(link.npu)[link.end_ps]
-            return -min(sooner_ps, Fraction(_first_due_ps(link, stood_ps, messages) - stood_ps))
-        still, start_ps = pace(link.npu, STANDS_STILL), max(0, link.start_ps - int(sooner_ps))
-        work_ps = pace(link.npu, 1).work_ps(link.start_ps, link.end_ps)
-        end_ps = pace(link.npu, 1).end_ps(start_ps, work_ps / 2)
-        return still.work_ps(link.start_ps, link.end_ps) - still.work_ps(start_ps, end_ps)
+    def excess_ps(links: Sequence[Segment]) -> int:
+        computing = [link for link in links if link.kind == COMPUTE]
+        work_ps = sum((pace(link.npu).work_ps(link.start_ps, link.end_ps) for link in computing), Fraction())
+        return int(sum(link.time_ps for link in links if link.kind in (COMPUTE, STILL)) - work_ps)
 
-    def excess(link: Segment, _: Fraction) -> Fraction:
-        least = 1 if link.kind == COMPUTE else STANDS_STILL
-        return link.time_ps - pace(link.npu, least).work_ps(link.start_ps, link.end_ps)
+    def saved_ps(of: Callable[[Sequence[Segment]], int]) -> int:
+        own_ps = of(chain)
+        return max(own_ps, min(of(ahead), own_ps + waits_ps))
 
-    def saved(of: Callable[[Segment, Fraction], Fraction], *kinds: str) -> int:
-        own, first = (
-            reduce(lambda ps, link: ps + of(link, ps), (link for link in links if link.kind in kinds), Fraction())
-            for links in (chain, ahead)
-        )
-        return int(max(own, min(first, own + waits_ps)))
+    return {FASTER_NPUS: saved_ps(half_ps), NO_SLOW_NPUS: saved_ps(excess_ps)}
 
-    return {FASTER_NPUS: saved(half, COMPUTE, STILL), NO_SLOW_NPUS: saved(excess, COMPUTE, STILL, OTHER)}
+
+class _Stands:
+    """When NPUs stand still and go on."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._froms_ps = standing(spans)
+        self.untils_ps = list(self._froms_ps)
+
+    def until_ps(self, time_ps: int, end_ps: int) -> int:
+        """Return when the NPU goes on that stands still at a time, if that is by ``end_ps``; else the time."""
+        place = bisect(self.untils_ps, time_ps)
+        until_ps = next(iter(self.untils_ps[place : place + 1]), None)
+        return time_ps if until_ps is None or until_ps > end_ps or self._froms_ps[until_ps] > time_ps else until_ps
+
+    def goes_on_in(self, link: Segment) -> bool:
+        """Return whether the NPU goes on while a link lasts."""
+        return bisect(self.untils_ps, link.start_ps) < bisect(self.untils_ps, link.end_ps)
+
+
+def _end_if_half(
+    links: Sequence[Segment], pace: Callable[[int], Pace], stands: Callable[[int], Iterable[_Stands]]
+) -> int:
+    """Return when links in order end if each computation is half as long by itself.
+
+    ``stands``: of the members of a collective. A link that ended after one of them had stood still doesn't end while
+    this one stands still. *Model limit*: not every link needs all members.
+    """
+    time_ps = links[0].start_ps
+    for link in links:
+        if link.kind == COMPUTE:
+            work_ps = pace(link.npu).work_ps(link.start_ps, link.end_ps)
+            time_ps = pace(link.npu).end_ps(time_ps, work_ps / 2)
+            continue
+        held = stands(link.collective)
+        if link.kind in _MAY_STAND and any(each.goes_on_in(link) for each in held):
+            time_ps = link.end_ps
+        elif link.kind != STILL:
+            time_ps += link.time_ps
+        while (later_ps := max((each.until_ps(time_ps, link.end_ps) for each in held), default=time_ps)) > time_ps:
+            time_ps = later_ps
+    return time_ps
 
 
 def since_still(chain: Sequence[Segment]) -> Sequence[Segment]:
     """Return the links after the last NPU that stood still, which goes on no sooner if they come sooner."""
     last = max((number for number, link in enumerate(chain) if link.kind == STILL), default=-1)
     return chain[last + 1 :]
-
-
-def _first_due_ps(link: Segment, from_ps: int, messages: Columns | None) -> int:
-    """Return when the first of the messages came that waited until an NPU went on, as far as is known."""
-    if messages is None:
-        return link.start_ps
-    came_ps = messages["end_ps"][messages["destination"] == link.npu]
-    return int(min(came_ps[came_ps >= from_ps], default=link.start_ps))

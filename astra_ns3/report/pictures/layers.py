@@ -12,11 +12,11 @@ from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import (
-    END_TO_END,
     OF_MODELS,
     layers_of_other_parts,
     pass_words,
     ps_of,
+    rows_of_layers,
     shown_part,
     table_of,
 )
@@ -165,24 +165,19 @@ def _put(layers: _Layers, layer: str, part: str, compute_ps: int, exposed_ps: in
 def _end_to_end(records: Records) -> Times:
     """Return the layers of the reported NPU, with what was exposed after the last pass or otherwise, and the steps."""
     others = layers_of_other_parts(records)
-    tails: dict[str, int] = {}
-    for each in records.metadata["exposed_by_layer"]:
-        tails[each["layer"]] = tails.get(each["layer"], 0) + each["exposed_ps"]
-    found = []
-    for row in records.rows(END_TO_END):
+    times: list[tuple[str, Spent]] = []
+    for row, tail_ps in rows_of_layers(records):
         spent: dict[str, tuple[int, int]] = {}
         for part in _PARTS:
             compute_ps, exposed_ps = _cells(row, style.short_part(part))
             computing, waiting = pass_words(records, part)
             spent[computing] = (compute_ps, 0)
             spent[waiting] = (spent.get(waiting, _NONE)[0], exposed_ps)
-        found.append((row["layer name"], spent))
-        tails[row["layer name"]] = tails.get(row["layer name"], 0) - sum(exposed for _, exposed in spent.values())
-    times = [
-        (layer, {**spent, _OTHERWISE if layer in others else _TAIL: (0, max(0, tails.pop(layer, 0)))})
-        for layer, spent in found
-    ]
-    return [*times, *((name, {_OTHERWISE: (0, steps_ps)}) for name, steps_ps in tails.items() if steps_ps)]
+            tail_ps -= exposed_ps
+        layer = row["layer name"]
+        times.append((layer, {**spent, _OTHERWISE if layer in others else _TAIL: (0, max(0, tail_ps))}))
+    steps = records.metadata["exposed_by_layer"][len(times) :]
+    return [*times, *((each["layer"], {_OTHERWISE: (0, each["exposed_ps"])}) for each in steps)]
 
 
 def _cells(row: Mapping[str, str], part: str) -> tuple[int, int]:

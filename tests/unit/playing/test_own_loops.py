@@ -69,6 +69,7 @@ def test_lines_have_no_least_time_for_what_a_loop_does_not_wait_for(mine: Path) 
         found = astra_ns3.run(workload=work, system=small_system(), network=small_network(), backend="flow")
         assert not [each for each in found.metadata["warnings"] if "below the floor" in each]
         floors.append(found.metadata["floor"])
+    assert floors[0] is not None
     assert floors[0]["lines_ps"] == pytest.approx(120_000_000, rel=0.1)
     assert floors[1] is None
 

@@ -35,7 +35,9 @@ from astra_ns3.report.explanation.parts import PARTS as WORDS
 from astra_ns3.report.figures.curves import LEAST_HEIGHT, covered
 from astra_ns3.report.pictures.accounts import LOOKS
 from astra_ns3.report.pictures.completion import classes
+from astra_ns3.report.pictures.layers import layer_times
 from astra_ns3.report.pictures.queues import stops
+from astra_ns3.studies.tables import layers_of_job
 
 INPUTS = Path(__file__).resolve().parents[3] / "inputs"
 
@@ -92,6 +94,30 @@ def test_bars_of_layers_add_up_to_the_finish(workload: str, compat: str, record:
     figure = run.plot.layers()
     factor = {"ms": 10**9, "us": 10**6}[figure.axes[-1].get_xlabel()[-3:-1]]
     assert bars(figure)[:, 2].sum() * factor == pytest.approx(run.finish_ps)
+
+
+def test_layers_that_share_a_name_have_bars_and_rows_of_their_own(tmp_path: Path) -> None:
+    sizes = (1_000_000, 300_000, 200_000)
+    work = "".join(f"x -1 1000 NONE 0 0 NONE 0 0 ALLREDUCE {size} 0\n" for size in sizes)
+    (tmp_path / "same.txt").write_text(f"DATA\n{len(sizes)}\n{work}", encoding="utf-8")
+    run = astra_ns3.run(
+        workload=tmp_path / "same.txt",
+        system=INPUTS / "system" / "flat.txt",
+        network=INPUTS / "network" / "single-switch-16.yaml",
+        backend="analytical",
+        record=["layers"],
+        output=tmp_path / "run",
+    )
+    table = run.layers
+    numbers = [place for place, part in enumerate(table["part"]) if part == "forward"]
+    rows = [table[first:last] for first, last in zip(numbers, [*numbers[1:], len(table)], strict=True)]
+    exposed_us = [float(each["exposed_ps"].sum()) / US for each in rows]
+    assert [row["exposed_us"] for row in layers_of_job(run, "")] == pytest.approx(exposed_us)
+    (tmp_path / "run" / "layers.parquet").unlink()
+    _forget(tmp_path / "run", "layers.parquet")
+    drawn = [spent for _, spent in layer_times(astra_ns3.Result.load(tmp_path / "run"))["all"][1]]
+    assert [sum(ps for _, ps in spent.values()) / US for spent in drawn] == pytest.approx(exposed_us)
+    assert len(set(exposed_us)) == len(sizes)
 
 
 def test_without_the_layers_of_roles_a_models_update_is_not_called_weight_gradient(copy: Path) -> None:

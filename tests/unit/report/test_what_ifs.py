@@ -247,7 +247,7 @@ def test_only_what_nccl_chose_for_the_chain_by_lines_may_be_chosen_anew(
 
 
 def test_what_is_sent_again_behind_own_bytes_costs_what_the_message_takes_longer_than_alone() -> None:
-    """Of two messages of the chain, one ends no later than alone, one 5 ps later; 50 of 60 ps are on the line anyway."""
+    """Of two messages of the chain, one ends no later than alone, one 5 ps later."""
     zeros = np.zeros(2, np.int64)
     messages = {name: zeros.copy() for name in PARTS} | {"start_ps": zeros, "end_ps": zeros + 100}
     messages |= {"lost_ps": np.array([40, 20]), "serialisation_ps": np.array([60, 80]), "alone_ps": np.array([100, 95])}

@@ -215,7 +215,9 @@ def test_a_study_refuses_a_folder_that_is_not_its_own_and_has_something_that_it_
 ) -> None:
     (tmp_path / name).symlink_to(tmp_path / "nowhere")  # a link is somebody's, wherever it leads
     (tmp_path / "mine.txt").touch()
-    words = f"the folder holds {name}, and no mark of a study or a plan; name another one or use overwrite=True"
+    words = (
+        f"the folder holds {name}, and no mark of a study, a plan or a budget; name another one or use overwrite=True"
+    )
     with pytest.raises(InputError, match=re.escape(words)):
         play_study(expanded(study_of()), tmp_path)
     assert {each.name for each in tmp_path.iterdir()} == {name, "mine.txt"}
