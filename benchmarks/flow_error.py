@@ -5,6 +5,7 @@
     python benchmarks/flow_error.py --case NAME ...                 some
     python benchmarks/flow_error.py --summary FILE                  the table of docs/flow.md, from such a file
     python benchmarks/flow_error.py --drawn N --seed S              N random cases instead; --case chooses among them
+    python benchmarks/flow_error.py --drawn N --controls NAME ...   with these congestion controls in turn
 
 ``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
 were lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by
@@ -104,7 +105,16 @@ USUAL: Mapping[str, Any] = {
     "all-gather-implementation": ["ring"],
     "all-to-all-implementation": ["direct"],
 }
-TARGETS = {"none": 0.08, "dcqcn": 0.15, "timely": 0.15, "dctcp": 0.1, "hpcc": 0.1, "swift": 0.1, "tcp": 0.03}
+TARGETS = {
+    "none": 0.08,
+    "dcqcn": 0.15,
+    "timely": 0.15,
+    "dctcp": 0.1,
+    "hpcc": 0.1,
+    "hpcc-pint": 0.1,
+    "swift": 0.1,
+    "tcp": 0.03,
+}
 """Of the finish, by control; ``none``: with pauses. Elsewhere 1%."""
 QUICK = {
     "none, switch 16, ring",
@@ -305,12 +315,12 @@ def with_control() -> Iterator[Case]:
         yield Case(name, clos(4, 4, 4, switch), kind, ALL_TO_ALL, target=target)
 
 
-def drawn(count: int, seed: int) -> Iterator[Case]:
+def drawn(count: int, seed: int, controls: Sequence[str] = CONTROLS) -> Iterator[Case]:
     """Random collectives, and a random training of 16 NPUs in every fourth turn of the controls."""
     for number in range(count):
         draw = random.Random(f"{seed} {number}")
-        control = CONTROLS[number % len(CONTROLS)]
-        is_model = number // len(CONTROLS) % 4 == 3
+        control = controls[number % len(controls)]
+        is_model = number // len(controls) % 4 == 3
         link = {"rate": draw.choice(["100Gbps", "400Gbps"]), "delay": draw.choice(["500ns", "1us", "2us", "5us"])}
         half, leaves = (8, 2) if is_model else (draw.choice([4, 8]), draw.choice([2, 4]))
         shapes = {
@@ -406,13 +416,14 @@ def main() -> None:
     parser.add_argument("--summary", type=Path)
     parser.add_argument("--drawn", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--controls", nargs="+", default=CONTROLS)
     asked = parser.parse_args()
     if asked.summary is not None:
         with asked.summary.open(encoding="utf-8", newline="") as file:
             print(*summary(list(csv.DictReader(file))), sep="\n")
         return
     writer, rows = csv.writer(sys.stdout, lineterminator="\n"), 0
-    for case in cases() if asked.drawn is None else drawn(asked.drawn, asked.seed):
+    for case in cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls):
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)
         ):

@@ -1,0 +1,126 @@
+"""How true it is what ``explain`` says would help: random collectives are explained, and played with the change.
+
+    python benchmarks/what_ifs.py [--cases N] [--seed S] [--change NAME ...]
+
+A row for each case: what the change saves of the run's time, as predicted and as simulated, in percent. Then, for each
+change, how far both differ on average and at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import flow_error as cases
+
+import astra_ns3
+from astra_ns3.report.explanation.explain import explain
+
+Keys = Mapping[str, Any]
+SWITCH = {"buffer": "64MiB", "pfc": {}}
+
+
+def _rates_doubled(value: Any) -> Any:
+    """Return a topology whose lines are twice as fast."""
+    if isinstance(value, Mapping):
+        twice = {"100Gbps": "200Gbps", "400Gbps": "800Gbps"}
+        return {key: twice[each] if key == "rate" else _rates_doubled(each) for key, each in value.items()}
+    return [_rates_doubled(each) for each in value] if isinstance(value, list) else value
+
+
+def _without_losses(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_losses(each) for key, each in value.items() if key != "error_rate"}
+    return value
+
+
+def _windows(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
+    return topology, {"congestion_control": "none", "window": draw.choice([8_192, 20_000, 65_536])}
+
+
+def _rates(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
+    return topology, {"congestion_control": draw.choice(["dcqcn", "timely", "hpcc"])}
+
+
+def _losses(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
+    lossy = {**topology, "link": {**topology["link"], "error_rate": draw.choice([1e-5, 1e-4, 5e-4])}}
+    kind = draw.choice(["selective-repeat", "go-back-n"])
+    return lossy, {"congestion_control": "none", "reliability": {"kind": kind, "timeout": "500us"}}
+
+
+def _lines(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
+    return topology, {"congestion_control": draw.choice(["none", "dcqcn", "dctcp", "swift"])}
+
+
+Made = Callable[[random.Random, Keys], tuple[Keys, Keys]]
+Changed = Callable[[Keys, Keys], tuple[Keys, Keys]]
+CHANGES: Mapping[str, tuple[str, Made, Changed]] = {
+    "window": ("with a window that never closes", _windows, lambda one, two: (one, {**two, "window": "none"})),
+    "rate": ("at line rate always", _rates, lambda one, two: (one, {**two, "congestion_control": "none"})),
+    "losses": ("without losses", _losses, lambda one, two: (_without_losses(one), two)),
+    "lines": ("with lines twice as fast", _lines, lambda one, two: (_rates_doubled(one), two)),
+}
+
+
+def _topology(draw: random.Random) -> Keys:
+    link = {"rate": draw.choice(["100Gbps", "400Gbps"]), "delay": draw.choice(["500ns", "2us"])}
+    shape = draw.choice(
+        [
+            cases.star(8, SWITCH),
+            cases.clos(2, draw.choice([1, 2, 4]), 4, SWITCH) | {"uplink": link},
+            {"kind": "dumbbell", "left": 4, "right": 4, "bottleneck": link, "switch": SWITCH},
+        ]
+    )
+    return {**shape, "link": link}
+
+
+def _play(topology: Keys, transport: Keys, work: str, system: Keys, folder: Path, **options: Any) -> Any:
+    network = {"topology": topology, "transport": {"kind": "roce", "payload": 4096, **transport}}
+    folder.mkdir()
+    for name, text in (("n.yaml", json.dumps(network)), ("s.yaml", json.dumps(system)), ("w.txt", work)):
+        (folder / name).write_text(text, encoding="utf-8")
+    files = {"workload": folder / "w.txt", "system": folder / "s.yaml", "network": folder / "n.yaml"}
+    return astra_ns3.run(**files, isolated=True, **options)
+
+
+def shares(name: str, number: int, seed: int) -> tuple[float, float]:
+    """Return what a change saves of a random case's time, as predicted and as simulated."""
+    words, made, changed = CHANGES[name]
+    draw = random.Random(f"{seed} {name} {number}")
+    topology, transport = made(draw, _topology(draw))
+    kind = draw.choice(["ALLREDUCE", "ALLGATHER", "ALLTOALL"])
+    work = cases.collective(kind, round(2 ** draw.uniform(18, 22)))
+    chunks = {"active-chunks-per-dimension": draw.choice([1, 4])}
+    system = {**cases.USUAL, **chunks, **cases.algorithm(draw.choice(["ring", "direct"])), **cases.direct(4)}
+    with tempfile.TemporaryDirectory() as folder:
+        record = {"record": ("timeline", "accounts"), "output": Path(folder) / "out"}
+        before = _play(topology, transport, work, system, Path(folder) / "before", **record)
+        after = _play(*changed(topology, transport), work, system, Path(folder) / "after")
+        told = sum(each.time_ps for each in explain(before).what_ifs if each.change == words)
+    return told / before.finish_ps, 1 - after.finish_ps / before.finish_ps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--change", nargs="+", choices=CHANGES, default=list(CHANGES))
+    asked = parser.parse_args()
+    for name in asked.change:
+        pairs = []
+        for number in range(asked.cases):
+            pairs.append(shares(name, number, asked.seed))
+            print(f"{name} {number}: predicted {pairs[-1][0]:.1%}, simulated {pairs[-1][1]:.1%}", flush=True)
+        off = [told - true for told, true in pairs]
+        size = statistics.mean(map(abs, off))
+        print(f"{CHANGES[name][0]}: {size:.1%} off on average, {min(off):+.1%} to {max(off):+.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
