@@ -91,3 +91,16 @@ def test_a_window_follows_delays_that_change(control: str, at_us: int, until_us:
         changes.append(Change(until_us * US, LinkTarget(0), State(delay_ps=100_000)))
     ends = _ends(network, 4 * MB, tmp_path, changes)
     assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.1)
+
+
+@pytest.mark.parametrize("control", ["static-window", "dctcp", "swift"])
+def test_what_changes_elsewhere_changes_no_window(control: str, tmp_path: Path) -> None:
+    """The line of a host that sends nothing has another delay every other microsecond."""
+    network = roce_star(4, delay="5us", congestion_control=control, window="80KB", payload=4096, switch=SWITCH)
+    delays = (State(delay_ps=each * US) for each in (6, 5) * 100)
+    changes = [Change(number * US, LinkTarget(3), each) for number, each in enumerate(delays, 1)]
+    for name in ("plain", "changed"):
+        (tmp_path / name).mkdir()
+    plain, changed = _ends(network, MB, tmp_path / "plain"), _ends(network, MB, tmp_path / "changed", changes)
+    assert changed["flow"] == pytest.approx(plain["flow"], rel=1e-6)
+    assert changed["ns3"] == pytest.approx(plain["ns3"], rel=1e-6)

@@ -420,7 +420,7 @@ FlowMessageTransport::Begin(uint32_t number)
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
     const auto idlePs = static_cast<double>(Simulator::Now().GetTimeStep() - queue.idlePs);
     const bool isIdle = queue.isNew || idlePs >= WindowTripPs(queue, opening);
-    demand.cap = FindCap(queue, bytes, wireBytes, demand.cap, isIdle);
+    queue.cap = demand.cap = FindCap(queue, bytes, wireBytes, demand.cap, isIdle);
     demand.roundTripPs = way.roundTripPs;
     demand.inFlight = way.inFlightBytes > 0 ? static_cast<double>(way.inFlightBytes)
                       : way.inFlightBytes == 0
@@ -526,19 +526,18 @@ FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, do
 }
 
 void
-FlowMessageTransport::GoOn(Queue& queue)
+FlowMessageTransport::GoOn(Queue& queue, bool anew)
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const double wireBytes = m_network.LeftOf(queue.flow);
     const auto bytes = static_cast<uint64_t>(
         wireBytes * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes)));
-    double cap = CapOf(queue);
-    if (bytes > 0)
+    if (anew && bytes > 0)
     {
         queue.windowBytes -= std::min(queue.windowBytes, bytes); // what is acknowledged, about
-        cap = FindCap(queue, bytes, wireBytes, cap, true);
+        queue.cap = FindCap(queue, bytes, wireBytes, CapOf(queue), true);
     }
-    m_network.Move(queue.flow, *queue.forth, *queue.back, cap);
+    m_network.Move(queue.flow, *queue.forth, *queue.back, queue.cap);
 }
 
 CollectiveMessage
@@ -785,10 +784,14 @@ FlowMessageTransport::RoutesChanged()
         m_wayOf.clear();
         for (Queue& queue : m_queues)
         {
+            const uint32_t before = queue.way;
+            const uint64_t narrowestBps = queue.narrowestBps;
             FindWays(queue);
             if (queue.flow != FlowShares::NONE && !m_queued)
             {
-                GoOn(queue);
+                GoOn(queue,
+                     narrowestBps != queue.narrowestBps ||
+                         !m_ways[before].HasWindowsOf(m_ways[queue.way]));
             }
         }
     });

@@ -103,6 +103,13 @@ class FlowMessageTransport : public MessageTransport,
         uint64_t windowBytes{0};      //!< most data in flight of a queue pair; 0: no limit
         uint64_t firstWindowBytes{0}; //!< of a new one; 0: windows don't grow
         int64_t inFlightBytes{0};     //!< most under way; 0: no limit, below: what the way holds
+
+        /// \return whether windows let as much out on another way
+        bool HasWindowsOf(const Way& other) const
+        {
+            return roundTripPs == other.roundTripPs && windowBytes == other.windowBytes &&
+                   firstWindowBytes == other.firstWindowBytes;
+        }
     };
 
     static constexpr uint32_t NO_WAY = ~0U; //!< in the place of a way's number: none is known yet
@@ -121,6 +128,7 @@ class FlowMessageTransport : public MessageTransport,
         int64_t arrivalPs{0};                       //!< of the last message
         uint64_t sentBytes{0};                      //!< since it was idle
         double lastRate{0.0};                       //!< at which the last flow ended
+        double cap{0.0};                            //!< most that its window lets out in a ps
         uint64_t windowBytes{0};                    //!< sent since all was acknowledged
         int64_t windowPs{0};                        //!< since when that is
         double growingBytes{0.0};                   //!< window then, where windows grow
@@ -211,8 +219,8 @@ class FlowMessageTransport : public MessageTransport,
     double CapOf(const Queue& queue) const;
     /// \return from the first packet of a window to its acknowledgement, which others may wait for
     double WindowTripPs(const Queue& queue, uint64_t windowBytes) const;
-    /// A message goes on, on a way that is new or has other delays.
-    void GoOn(Queue& queue);
+    /// A message goes on, on a way that may be new. \param anew windows let out otherwise
+    void GoOn(Queue& queue, bool anew);
     /// The first message of a queue has left its sender: the next one goes.
     CollectiveMessage TakeFirst(uint32_t queue);
     /// No message of a queue is under way.
