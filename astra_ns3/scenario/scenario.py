@@ -174,8 +174,8 @@ class Scenario:
         if self.tenants[tenant].berth is not None:
             return None
         npus = np.array(self.tenants[tenant].npus, dtype=np.int32)
-        return lambda sources, destinations, sizes, starts_ps, ends_ps: ideal(
-            npus[sources], npus[destinations], sizes, starts_ps + start_ps(), ends_ps + start_ps()
+        return lambda sources, destinations, sizes, starts_ps: ideal(
+            npus[sources], npus[destinations], sizes, starts_ps + start_ps()
         )
 
 

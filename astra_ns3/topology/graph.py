@@ -241,7 +241,8 @@ class Graph:
     def _is_mesh(self) -> bool:
         """Whether lines between NPUs are all that is outside of servers: each host is one, and switches are in them."""
         levels = self.switch_levels or (1,) * self.switches
-        return not self.host_boxes and all(0 < level <= self.inside_levels for level in levels)
+        inside = all(0 < level <= self.inside_levels for level in levels)
+        return not self.host_boxes and inside and not any(link.kind == SCALE_OUT for link in self.links)
 
     @cached_property
     def inner_switch(self) -> Mapping[int, int]:

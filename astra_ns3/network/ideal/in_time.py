@@ -1,7 +1,7 @@
 """The time of a message alone on a network that changes: on what the network is like when the message starts.
 
-An event that raises a rate while a message is on its way lets the message take less; then it takes what it took. Who
-starts while nothing leads there has the time of the network as it was built.
+An event that raises a rate while a message is on its way lets the message take less. Who starts while nothing leads
+there has the time of the network as it was built.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import Epoch, State
 
 Nodes = npt.NDArray[np.int32]
-IdealInTime = Callable[[Nodes, Nodes, Numbers, Numbers, Numbers], Numbers]
-"""From sources, destinations, sizes, starts and ends (below the start: not yet) to the time alone, all times in ps."""
+IdealInTime = Callable[[Nodes, Nodes, Numbers, Numbers], Numbers]
+"""From sources, destinations, sizes and starts to the time alone, all times in ps."""
 _OF_TIMES = frozenset({"up", "rate_bps", "delay_ps"})
 _FOREVER_PS = 2**62
-# Messages that end together may have started in several epochs; for older ones all epochs are worked out again.
-_KEPT = 16
+# Messages that are asked for together may have started in several epochs; for older ones all are worked out again.
+_KEPT = 64
 
 
 def ideal_in_time(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -> IdealInTime | None:
@@ -38,7 +38,7 @@ def ideal_in_time(plan: AnyPlan, backend: str, compatibility: Compatibility = OU
         return None
     endpoints_ps, packets = ENDPOINTS * plan.endpoint.delay_ps, plan.of_packets
     if packets is None or not any(_changes_times(each.state) for each in packets.changes):
-        return lambda sources, destinations, sizes, _, __: later(alone(sources, destinations, sizes), endpoints_ps)
+        return lambda sources, destinations, sizes, _: later(alone(sources, destinations, sizes), endpoints_ps)
     return _Changing(packets, alone, lambda plan: alone_of(plan, backend, compatibility) or alone, endpoints_ps)
 
 
@@ -66,9 +66,7 @@ class _Changing:
         self._made = lambda epoch: of(replace(plan, graph=epoch.graph, tables=epoch.tables, changes=()))
         self._restart()
 
-    def __call__(
-        self, sources: Nodes, destinations: Nodes, sizes: Numbers, starts_ps: Numbers, ends_ps: Numbers
-    ) -> Numbers:
+    def __call__(self, sources: Nodes, destinations: Nodes, sizes: Numbers, starts_ps: Numbers) -> Numbers:
         found = np.zeros(len(sizes), dtype=np.int64)
         order = np.argsort(starts_ps, kind="stable")
         spans = self._spans(int(starts_ps.min(initial=_FOREVER_PS)))
@@ -79,8 +77,7 @@ class _Changing:
                 found[here] = span.alone(sources[here], destinations[here], sizes[here])
         lost = np.flatnonzero(found == 0)
         found[lost] = self._built(sources[lost], destinations[lost], sizes[lost])
-        took_ps = np.where(ends_ps < starts_ps, _FOREVER_PS, ends_ps - starts_ps)
-        return np.minimum(later(found, self._endpoints_ps), took_ps)
+        return later(found, self._endpoints_ps)
 
     def _restart(self) -> None:
         ends = pairwise(chain(self._plan.epochs(), [None]))

@@ -11,7 +11,16 @@ from astra_ns3.frozen import asdict, dataclass, field
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, percent
 from astra_ns3.report.alike import name_of_all, together, unnumbered
-from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
+from astra_ns3.report.explanation.parts import (
+    KINDS,
+    LINE_RATE,
+    LOSSES,
+    LOSSES_AND_IN_ORDER,
+    OPEN_WINDOW,
+    PARTS,
+    WHOLE,
+    Segment,
+)
 from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.exposed_text import npu_computing, npu_time
@@ -302,7 +311,8 @@ def _what_ifs(found: Explanation) -> str:
 def _saved(change: WhatIf, whole_ps: int) -> str:
     less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
     told = f"at most {less}, {_BOUNDS[change.bound]} no more" if change.bounded else less
-    return f"{told}; less where queues take its place" if change.change == LINE_RATE else told
+    is_moved = change.change in (LINE_RATE, LOSSES, LOSSES_AND_IN_ORDER, OPEN_WINDOW)
+    return f"{told}; less where queues take its place" if is_moved else told
 
 
 def _slowest(found: Explanation) -> str:

@@ -147,7 +147,8 @@ def what_ifs(
     # A line that is busy most of the time needs less then; else round trips may hide what it is busy with.
     is_busy = lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps
     saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
-    saved_ps = min(saved_ps, (time_ps - before_ps - _hiding_ps(kinds, parts)) // 2)
+    round_trips_ps = 0 if lines.windows_grow else with_turns.get("window_ps", 0)
+    saved_ps = min(saved_ps, max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2)
     found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines) // 2, saved_ps)
     found |= computing
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
@@ -244,8 +245,9 @@ def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:
     the line.
     """
     paced = sum(parts.get(name, 0) for name in PACED_BY_LINES)
-    if lines.own_control:
-        paced -= _with_turns(parts).get("pacing_ps", 0)
+    if lines.own_control and parts.get("pacing_ps", 0):  # what lines no longer take, its rates do
+        with_turns = _with_turns(parts)
+        paced -= with_turns["pacing_ps"] + with_turns.get("serialisation_ps", 0)
     window, transport = parts.get("window_ps", 0), parts.get("transport_ps", 0)
     if lines.windows_grow:
         paced, window = paced + window, 0

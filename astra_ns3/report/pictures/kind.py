@@ -11,7 +11,7 @@ from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import last_try
+from astra_ns3.report.records import last_try, stop_of
 from astra_ns3.report.tables import (
     Records,
     could_record,
@@ -107,7 +107,7 @@ class Kind:
         if self.make is None:
             raise wrong(f"'{self.name}' stands on pages alone")
         figure = self.make(records, choice)
-        figure = replace(figure, missing="; ".join(filter(None, [figure.missing, *_below(records, choice)])))
+        figure = replace(figure, missing="; ".join(filter(None, [figure.missing, *_flaws(records, choice)])))
         what = figure.title or self.name
         named = what if choice.beside else f"{name_with_folder(records)}{last_try(records.metadata)}: {what}"
         return drawn(figure, choice.width_inches, named if choice.title is None else choice.title)
@@ -127,12 +127,15 @@ class Kind:
         refuse(bool(choice.beside and not self.compares), f"'{self.name}' shows one run; none can stand beside it")
 
 
-def _below(records: Records, choice: Choice) -> Iterator[str]:
-    """Yield which of the runs lie below their floors."""
+def _flaws(records: Records, choice: Choice) -> Iterator[str]:
+    """Yield which of the runs lie below their floors, or were stopped before their ends."""
     runs = (records, *choice.beside)
     for name, run in zip(names_of(runs), runs, strict=True):
+        which = f"{name}: " if choice.beside else ""
         if (floor := below_floor(run.metadata)) is not None:
-            yield f"{f'{name}: ' if choice.beside else ''}below the floor, {floor_words(floor)}"
+            yield f"{which}below the floor, {floor_words(floor)}"
+        if (stop := stop_of(run.metadata)) is not None:
+            yield f"{which}stopped before its end, {stop}"
 
 
 def width_of(word: str | float) -> float:
