@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +14,8 @@ from astra_ns3.config.plan_file import read_plan_file
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.planning import plan as planning
-from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
-from astra_ns3.planning.plan import Bounded, Plan, bounds_of, make_plan
+from astra_ns3.planning.plan import AllBounds, Bounded, Plan, bounds_of, make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Found, Played
 from astra_ns3.planning.varying import varying
@@ -61,7 +58,7 @@ def test_bounds_are_worked_out_once_for_all_memories_and_once_a_network(
 ) -> None:
     asked: list[object] = []
 
-    def noted(request: PlanRequest, space: Space) -> Iterator[Bound]:
+    def noted(request: PlanRequest, space: Space) -> AllBounds:
         asked.append(request.changes)
         return bounds_of(request, space)
 
@@ -78,7 +75,7 @@ def test_shared_bounds_are_those_that_each_point_has_alone(request_of_a_plan: Pl
     for point in vary(request_of_a_plan, keys, play=False).points:
         alone = Bounded()
         space = alone.space(point.request)
-        assert point.bound == best_bound(space, alone.bounds(point.request, space))
+        assert point.bound == best_bound(space, alone.bounds(point.request, space).bounds)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +96,9 @@ def test_no_bounds_are_shared_where_anything_else_differs(
     found: list[BestBound] = []
     for request in (request_of_a_plan, other):
         space = shared.space(request)
-        found.append(best_bound(space, shared.bounds(request, space)))
+        found.append(best_bound(space, shared.bounds(request, space).bounds))
     space = Bounded().space(other)
-    assert found[1] == best_bound(space, list(bounds_of(other, space)))
+    assert found[1] == best_bound(space, bounds_of(other, space).bounds)
 
 
 @pytest.mark.parametrize("name", ["scale", "comm_scale", "compute_scale"])
@@ -194,7 +191,7 @@ def test_a_row_has_the_time_the_bound_and_the_memory_of_the_best_that_was_played
 ) -> None:
     """Of three plans two were played; the one with the higher bound was faster, and the third may be faster still."""
     space = Bounded().space(request_of_a_plan)
-    some = islice(bounds_of(request_of_a_plan, space), 3)
+    some = bounds_of(request_of_a_plan, space).bounds[:3]
     slow, fast, left = (replace(each, time_ps=time_ps) for each, time_ps in zip(some, TIMES_PS, strict=True))
     runs = {slow.choice: Played(9_000_000, 1.0), fast.choice: Played(5_000_000, 1.0)}
     memory = {slow.choice: 10, fast.choice: 64 * 10**9}  # of the 80 GB of an H100
