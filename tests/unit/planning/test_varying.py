@@ -124,6 +124,14 @@ def test_numbers_in_the_picture_are_those_of_the_plans_named_below_it(request_of
     assert [named[each.text] for each in figure.panels[-1].series if isinstance(each, Words)] == best
 
 
+def test_a_picture_of_plans_that_train_on_different_samples_says_so(request_of_a_plan: PlanRequest) -> None:
+    """As its page does: twice the samples in the same time are twice as fast."""
+    keys = varied_keys(["workload.training.global_batch=4,8"])
+    assert varied_figure(vary(request_of_a_plan, keys, play=False)).missing.startswith("samples differ: 4, 8 an iter")
+    keys = varied_keys([f"{RATE}=20Gbps,400Gbps"])
+    assert "samples" not in varied_figure(vary(request_of_a_plan, keys, play=False)).missing
+
+
 def test_lists_are_values_too() -> None:
     (key,) = varied_keys(["network.topology.rates=[1Gbps, 2Gbps],[2Gbps, 1Gbps]"])
     assert key.values == (["1Gbps", "2Gbps"], ["2Gbps", "1Gbps"])
