@@ -293,6 +293,7 @@ def test_what_text_leaves_out_is_told_by_name(tmp_path: Path) -> None:
     usual = generate(*words, "--dimensions", "8", "--set", "parallel.bucket=null")
     assert [warning.split(": ")[2] for warning in json.loads(usual.stdout)["warnings"][:-1]] == [
         "the update of weights isn't in it",
+        "it computes and sends gradients of weights before those of a layer's input, and so hides more of them",
         f"{-(-behind_ps // 1000)} ns of layer conv1's input gradient aren't computed in its loop",
     ]
     other = generate(*words, "--dimensions", "8", "--set", "parallel.overlap=off", "--set", "parallel.bucket=25MB")
