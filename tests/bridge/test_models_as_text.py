@@ -40,8 +40,8 @@ def model(name: str, folder: Path) -> ModelWorkload:
 
 def exposed_ps(workload: ModelWorkload | Workload) -> int:
     """What an NPU doesn't compute for: the update, which the model alone has, isn't in it."""
-    files = {"system": system_for(1), "network": one_switch(NPUS, "50Gbps")}
-    result = astra_ns3.run(workload=workload, **files, backend="analytical", isolated=False)
+    system, network = system_for(1), one_switch(NPUS, "50Gbps")
+    result = astra_ns3.run(workload=workload, system=system, network=network, backend="analytical", isolated=False)
     found: int = result.metadata["exposed_ps"]
     return found
 
