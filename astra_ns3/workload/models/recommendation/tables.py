@@ -14,6 +14,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.dlrm import DlrmFile, DlrmShape
+from astra_ns3.config.model.file import ModelFile
 from astra_ns3.config.topology.base import MOST_NPUS
 from astra_ns3.config.training_plan import Degrees, Exchange, Group, Item, Uneven
 from astra_ns3.errors import refuse, wrong
@@ -137,9 +138,12 @@ def tables_of_npus(shape: DlrmShape, npus: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def least_data(file: DlrmFile) -> int:
-    """Return how many NPUs there are at least: all that a file gives tables to. Raises InputError with its line."""
-    path, least = file.model.tables_of_npus, 1
+def least_data(file: ModelFile) -> int:
+    """Return how many copies of a model there are at least: NPUs that a file gives tables to, else 1.
+
+    Raises InputError with the file's line.
+    """
+    path, least = file.model.tables_of_npus if isinstance(file, DlrmFile) else None, 1
     for place, _, npu in [] if path is None else _rows(path):
         refuse(npu >= MOST_NPUS, f"npu is {npu}, expected at most {MOST_NPUS - 1}", place)
         least = max(least, npu + 1)
