@@ -218,6 +218,21 @@ class Block:
     """The part of ``parameters`` that each NPU of a tensor group has and uses for its own tokens alone, so that the
     group adds up their gradients."""
 
+    @property
+    def passes(self) -> tuple[tuple[Item, ...], ...]:
+        """All that is done for a micro-batch."""
+        return self.forward, self.input_gradient, self.weight_gradient, self.again
+
+    def operations(self) -> Iterator[Operation]:
+        """All that is computed."""
+        for item in (item for items in self.passes for item in items):
+            if isinstance(item, Uneven):
+                yield from item.operations
+            elif isinstance(item, Ring):
+                yield item.operation
+            elif isinstance(item, Operation):
+                yield item
+
 
 _WEIGHTS = 3
 """The stage of ZeRO that shares weights, too."""
@@ -367,10 +382,4 @@ class TrainingPlan:
     def operations(self) -> Iterator[Operation]:
         """All that blocks compute, but for the update of weights."""
         for block in (block for chunk in self.chunks for block in chunk):
-            for item in (*block.forward, *block.input_gradient, *block.weight_gradient, *block.again):
-                if isinstance(item, Uneven):
-                    yield from item.operations
-                elif isinstance(item, Ring):
-                    yield item.operation
-                elif isinstance(item, Operation):
-                    yield item
+            yield from block.operations()

@@ -23,8 +23,9 @@ from astra_ns3.planning.endings import Ending, Endings
 from astra_ns3.planning.least_times import LeastTimes
 from astra_ns3.planning.orders import OrderFacts, Passes, order_facts
 from astra_ns3.planning.passes import BlockTimes, PassTimes, added
+from astra_ns3.planning.playable import Playable
 from astra_ns3.workload.memory.states import ModelStates
-from astra_ns3.workload.models.model_kinds import MODEL_KINDS
+from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.models.planning import boundary_bytes, layers_of_parts
 from astra_ns3.workload.training.schedules import WorkKind
 
@@ -52,9 +53,9 @@ class Bounds:
 
     def __init__(self, space: Space, plan: TrainingPlan, inputs: Inputs) -> None:
         """``plan``: of any of the choices."""
-        self._space = space
         slow = 1.0 if inputs.slowdown is None else inputs.slowdown.least_factor
-        clock = space.workload.clock()
+        self._playable = Playable(space)
+        clock = self._playable.clock
         self.least = LeastTimes(inputs)
         self.passes = PassTimes(self.least, clock, slow)
         self.endings = Endings(plan, self.least, clock, inputs.platform.dimensions)
@@ -63,16 +64,20 @@ class Bounds:
         self.states_bytes = cache(self._states_bytes)
 
     def all(self) -> Iterator[Bound]:
-        """Yield a bound on every choice; raises InputError for what the system can't do."""
-        for shape in self._space.shapes:
-            for cell in self._space.cells(shape):
-                yield from self.of_cell(cell)
+        """Yield a bound on every choice that can be played; raises InputError for what the system can't do."""
+        for cell, parts in self._playable.cells():
+            yield from self._of_cell(cell, parts)
 
-    def of_cell(self, cell: Cell) -> Iterator[Bound]:
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Return how many choices can't be played, by what is said of them, the most first; when all are bounded."""
+        return self._playable.left_out
+
+    def _of_cell(self, cell: Cell, parts: Parts) -> Iterator[Bound]:
         """Yield a bound on each choice of a cell."""
-        work = _CellWork(self, cell)
+        work = _CellWork(self, cell, parts)
         orders: dict[tuple[str, int], _Order] = {}
-        for choice in self._space.choices(cell, work.layers):
+        for choice in self._playable.choices(cell):
             key = choice.schedule, choice.virtual_stages
             if key not in orders:
                 orders[key] = _Order(work, *key)
@@ -115,13 +120,10 @@ class _Parts:
 class _CellWork:
     """The blocks of a cell, and sums over them."""
 
-    def __init__(self, bounds: Bounds, cell: Cell) -> None:
-        file, degrees = cell.shape.file, cell.degrees
-        parts = MODEL_KINDS[file.kind].parts(file, degrees)
+    def __init__(self, bounds: Bounds, cell: Cell, parts: Parts) -> None:
         self.bounds, self.cell = bounds, cell
-        self.layers = len(parts.body)
         self._ends = len(parts.first), len(parts.last)
-        self.blocks = (*parts.first, *parts.body, *parts.last)
+        self.blocks = parts.blocks
         self._whole = parts
         times = self._times()
         self._sums = {
@@ -142,7 +144,7 @@ class _CellWork:
         known: dict[tuple[int, ...], BlockTimes] = {}
         found = []
         for block in self.blocks:
-            key = tuple(map(id, (block.forward, block.again, block.input_gradient, block.weight_gradient)))
+            key = tuple(map(id, block.passes))
             if key not in known:
                 known[key] = self.bounds.passes.of_block(block, self.cell.degrees)
             found.append(known[key])
@@ -152,7 +154,7 @@ class _CellWork:
         """Return the parts of the model with so many on each stage."""
         degrees, source = self.cell.degrees, self.bounds.source
         parallel = cut_into(self.cell.shape.file.parallel, degrees.pipeline, virtual)
-        layers = layers_of_parts(self.layers, parallel, source)
+        layers = layers_of_parts(len(self._whole.body), parallel, source)
         size = boundary_bytes(self._whole, parallel, source) if degrees.pipeline > 1 else 0
         first, last = self._ends
         ends = [0, *(first + end for end in accumulate(layers))]

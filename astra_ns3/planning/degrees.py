@@ -8,7 +8,7 @@ schedules that need several parts of the model on each stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 
 from astra_ns3.config.core.plain import Json
@@ -187,7 +187,8 @@ class Space:
         """Yield the schedules, virtual stages and stages of ZeRO of a cell of so many layers."""
         zeros = _ZERO_STAGES if cell.degrees.gradient > 1 else (0,)
         for schedule, virtual in self._orders(cell, layers):
-            found = (Choice(cell, schedule, virtual, zero) for zero in zeros)
+            taken = (zero for zero in zeros if self._takes(cell.degrees.pipeline, schedule, virtual, zero))
+            found = (Choice(cell, schedule, virtual, zero) for zero in taken)
             yield from (each for each in found if not self.held or self._holds(each.keys, _OF_ORDERS))
 
     def _orders(self, cell: Cell, layers: int) -> Iterator[tuple[str, int]]:
@@ -234,6 +235,11 @@ class Space:
     def _holds(self, keys: Mapping[str, Json], names: tuple[str, ...]) -> bool:
         """Whether these keys have the values that are held."""
         return all(keys[name] == self.held[name] for name in names if name in self.held)
+
+    @cached_property
+    def _takes(self) -> Callable[[int, str, int, int], bool]:
+        """Whether the model's file accepts values of the keys of an order; each are tried once."""
+        return cache(lambda *values: self._shape(dict(zip(_OF_ORDERS, values, strict=True))) is not None)
 
     def _shape(self, keys: Mapping[str, Json]) -> Shape | None:
         """Return the shape with these keys; None if the model's file refuses them."""

@@ -14,12 +14,13 @@ from astra_ns3.experiments.changes.documents import document_of
 from astra_ns3.experiments.given_files import named
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
 from astra_ns3.planning.iterations import ITERATIONS, is_affordable, next_search, second_ps
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
 from astra_ns3.planning.page import STORE, check_free, forget
+from astra_ns3.planning.playable import Playable
 from astra_ns3.planning.request import (
     AXIS,
     BACKEND,
@@ -50,8 +51,9 @@ from astra_ns3.workload.models.workload import ModelWorkload
 class Plan:
     """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played.
 
-    ``own``: the choice that the model's file has, if it is one. ``packets``: the best on packets, in the order of their
-    times as flows. ``following``: of second iterations (None: none may be faster than the first).
+    ``left_out``: how many choices can't be played, by what is said of them, the most first. ``own``: the choice that
+    the model's file has, if it is one. ``packets``: the best on packets, in the order of their times as flows.
+    ``following``: of second iterations (None: none may be faster than the first).
     """
 
     request: PlanRequest
@@ -59,6 +61,7 @@ class Plan:
     found: Found
     bound_seconds: float
     study: StudyResult
+    left_out: Mapping[str, int] = field(default_factory=dict)
     own: Choice | None = None
     packets: tuple[OnPackets, ...] = ()
     following: Found | None = None
@@ -78,6 +81,14 @@ class Plan:
         return is_tight({**following, **self.found.memory_of}[choice], self.capacity_bytes)
 
 
+@dataclass(frozen=True)
+class AllBounds:
+    """Bounds on all choices that can be played. ``left_out``: how many can't, by what is said of them."""
+
+    bounds: list[Bound]
+    left_out: Mapping[str, int]
+
+
 class Bounded:
     """Spaces and bounds of several requests: what two of them have in common is worked out once.
 
@@ -86,7 +97,7 @@ class Bounded:
 
     def __init__(self) -> None:
         self._spaces: dict[str, Space] = {}
-        self._bounds: dict[str, list[Bound]] = {}
+        self._bounds: dict[str, AllBounds] = {}
 
     def space(self, request: PlanRequest) -> Space:
         """Return all choices; raises InputError for what can't be planned."""
@@ -95,15 +106,15 @@ class Bounded:
             self._spaces[key] = space_of(request.workload, request.npus, request.held)
         return self._spaces[key]
 
-    def bounds(self, request: PlanRequest, space: Space) -> list[Bound]:
-        """Return bounds on all choices; raises InputError if there is none."""
+    def bounds(self, request: PlanRequest, space: Space) -> AllBounds:
+        """Return bounds on all choices; raises InputError if none can be played."""
         model = {**request.workload.file.document(), "memory": None}
         run = request.base
         files = [document_of(each) for each in (run.network, run.system) if not isinstance(each, str | os.PathLike)]
         options = repr(replace(run, workload="", network="", system=""))
         key = json.dumps([model, *files, *_asked(request), options], sort_keys=True)
         if key not in self._bounds:
-            self._bounds[key] = list(bounds_of(request, space))
+            self._bounds[key] = bounds_of(request, space)
         return self._bounds[key]
 
 
@@ -122,7 +133,8 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, b
     check_free(request.folder, *WRITTEN)
     begun = time.process_time()
     space = bounded.space(request)
-    bounds = bounded.bounds(request, space)
+    all_bounds = bounded.bounds(request, space)
+    bounds = all_bounds.bounds
     bound_seconds = time.process_time() - begun
     capacity = capacity_bytes(space)
     own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
@@ -137,7 +149,7 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, b
         player.play_next(following, progress)
     packets = player.play_on_packets(found, space, progress)
     second = None if following is None else following.found()
-    return Plan(request, space, found, bound_seconds, player.study(), own, packets, second)
+    return Plan(request, space, found, bound_seconds, player.study(), all_bounds.left_out, own, packets, second)
 
 
 def capacity_bytes(space: Space) -> int | None:
@@ -145,14 +157,23 @@ def capacity_bytes(space: Space) -> int | None:
     return space.workload.file.memory_bytes or space.workload.file.compute.memory_bytes
 
 
-def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:
-    """Yield bounds on all choices of a space; raises InputError if there is none."""
-    first = next(_choices(space), None)
-    if first is None:
-        raise _no_choice(space)
-    inputs, plan = _inputs_of(request, space, first)
+def bounds_of(request: PlanRequest, space: Space) -> AllBounds:
+    """Return bounds on all choices of a space; raises InputError if none can be played."""
+    inputs, plan = _inputs_of(request, space, _first(space))
+    bounds = Bounds(space, plan, inputs)
     with named(inputs.system.source, of_its_own=(space.workload.source,)):
-        yield from Bounds(space, plan, inputs).all()
+        return AllBounds(list(bounds.all()), bounds.left_out)
+
+
+def _first(space: Space) -> Choice:
+    """Return the first choice that can be played; raises InputError if none can."""
+    playable = Playable(space)
+    for cell, _ in playable.cells():
+        for choice in playable.choices(cell):
+            return choice
+    for why in playable.left_out:
+        raise wrong(why)
+    raise _no_choice(space)
 
 
 def _no_choice(space: Space) -> InputError:

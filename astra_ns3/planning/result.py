@@ -146,6 +146,7 @@ def document(plan: Plan) -> JsonObject:
         "played": len(found.played),
         "open": len(found.open),
         "gap": round(found.gap, 6),
+        "left_out": [{"plans": plans, "why": why} for why, plans in plan.left_out.items()],
         "bound_cpu_seconds": round(plan.bound_seconds, 3),
         "played_cpu_seconds": round(found.cpu_seconds, 3),
         "best": None if found.best is None else found.best.name,

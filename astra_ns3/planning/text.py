@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from astra_ns3.planning.degrees import Choice
 from astra_ns3.planning.page import BEST, NEXT, SYSTEM
@@ -62,8 +62,9 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
             f"{space.workload.name} on {counted(space.npus, 'NPU')}, {counted(space.samples, 'sample')} an iteration",
         ),
         ("plans", _counts(plan)),
-        ("CPU time", _cpu_time(plan)),
     ]
+    head += [("left out", left_out_text(plan.left_out))] if plan.left_out else []
+    head.append(("CPU time", _cpu_time(plan)))
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
         head += [("memory", _tight(plan, found.best))] if plan.is_tight(found.best) else []
@@ -87,6 +88,13 @@ def _counts(plan: Plan) -> str:
     words = [f"{found.bounds:,}: {found.too_large:,} too large for an NPU", f"{found.pruned:,} pruned by their bounds"]
     words.append(f"{len(found.played):,} played")
     return ", ".join([*words, f"{len(found.open):,} open"] if found.open else words)
+
+
+def left_out_text(left_out: Mapping[str, int]) -> str:
+    """Say how many choices can't be played, and what is said of most of them."""
+    why, *others = left_out
+    more = f"; and {counted(len(others), 'other reason', 'other reasons')}" if others else ""
+    return f"{counted(sum(left_out.values()), 'plan', 'plans')} that can't be played: {why}{more}"
 
 
 def _certain(plan: Plan) -> str:

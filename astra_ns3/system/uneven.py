@@ -75,8 +75,8 @@ def uneven_phases(
         parsed = parse_name(name)
         refuse(
             parsed.base != "direct" or parsed.window is not None,
-            f"key 'all-to-all-implementation': found '{name}', but an all_to_all with counts (uneven experts) runs "
-            "as 'direct' only, over all dimensions at once",
+            f"key 'all-to-all-implementation': found '{name}', but an all_to_all with counts (uneven experts or "
+            "tables) runs as 'direct' only, over all dimensions at once",
         )
     phases: list[Phase] = []
     if request.relay is not None:

@@ -201,7 +201,7 @@ def test_uneven_all_to_alls_are_messages_of_their_counts(tmp_path: Path) -> None
                 sent[npu, node.peer] += node.bytes or 0
     assert sent == +expected
     (warning,) = graph.warnings
-    assert "all-to-alls with counts (uneven experts) are messages in the graph" in warning
+    assert "all-to-alls with counts (uneven experts or tables) are messages in the graph" in warning
     write_chakra(graph, tmp_path / "job")
     trace = read_chakra(tmp_path / "job", tmp_path / "job.groups.json")
     assert finish_ps(trace, (2, 4)) == finish_ps(graph, (2, 4)) > 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.planning.varying.text import differing_samples
 from astra_ns3.planning.varying.varying import Varied
 from astra_ns3.report.alignment import number_text
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Heat, Panel, Series, Words
@@ -23,7 +24,9 @@ def varied_figure(varied: Varied) -> Figure:
     times = np.array([np.nan if point.time_ps is None else float(point.time_ps) for point in varied.points])
     winners = [names.index(point.best) + 1 if point.best else 0 for point in varied.points]
     unit = time_unit(float(np.nanmax(times)))
-    plans = "; ".join(f"plan {number}: {name}" for number, name in enumerate(names, start=1))
+    samples = differing_samples(varied)
+    told = [f"samples {samples}"] if samples else []
+    plans = "; ".join([*told, *(f"plan {number}: {name}" for number, name in enumerate(names, start=1))])
     if len(varied.keys) == 1:
         return Figure([_line(varied, times / unit[0], winners, unit)], missing=plans)
     return Figure(_maps(varied, times / unit[0], winners, unit), missing=plans, across=2)

@@ -23,11 +23,15 @@ def head_of(varied: Varied) -> list[tuple[str, str]]:
     """Return what is said above the table, each line with its first word."""
     head = [("model", str(varied.request.model)), ("network", str(varied.request.network))]
     head += [] if varied.played else [("played", "nothing: times are least bounds, which runs may exceed")]
-    samples = {point.samples for point in varied.points if point.samples}
-    if len(samples) > 1:
-        counts = ", ".join(f"{each:,}" for each in sorted(samples))
-        head.append(("samples", f"differ: {counts} an iteration; --samples gives all the same"))
+    if samples := differing_samples(varied):
+        head.append(("samples", f"{samples}; --samples gives all the same"))
     return head
+
+
+def differing_samples(varied: Varied) -> str:
+    """Return in words that points train on different numbers of samples; nothing if all train on as many."""
+    samples = sorted({point.samples for point in varied.points if point.samples})
+    return f"differ: {', '.join(f'{each:,}' for each in samples)} an iteration" if len(samples) > 1 else ""
 
 
 def table_of(varied: Varied) -> tuple[list[str], list[list[str]]]:

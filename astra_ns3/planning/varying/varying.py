@@ -205,7 +205,7 @@ def _planned(
         point = replace(point, samples=space.samples)
         if play:
             return replace(point, plan=make_plan(point.request, progress(), bounded))
-        return replace(point, bound=best_bound(space, bounded.bounds(point.request, space)))
+        return replace(point, bound=best_bound(space, bounded.bounds(point.request, space).bounds))
     except InputError as error:
         return replace(point, why=str(error))
 

@@ -121,8 +121,8 @@ class UnrolledLoop:
         if (_UNEVEN, 0) not in self._tags:
             return ()
         return (
-            f"{self.source}: all-to-alls with counts (uneven experts) are messages in the graph, not cut in chunks "
-            "and without slots, since no collective of a graph can say counts",
+            f"{self.source}: all-to-alls with counts (uneven experts or tables) are messages in the graph, not cut in "
+            "chunks and without slots, since no collective of a graph can say counts",
         )
 
     def _other_queues(self) -> tuple[str, ...]:

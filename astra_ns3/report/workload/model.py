@@ -18,7 +18,7 @@ _SCALES = ((10**24, "Y"), (10**21, "Z"), (10**18, "E"), (10**15, "P"), (10**12, 
 def model_document(found: ModelSummary) -> dict[str, Any]:  # plain data for --json: a key, a type
     """Parameters, operations, the cut, and a row for each stage and for each kind of collective in a kind of group."""
     plan, totals, file = found.plan, found.totals, found.workload.file
-    samples = iteration_work(found.workload, plan).samples
+    work = iteration_work(found.workload, plan)
     return {
         "source": found.workload.source,
         "kind": file.kind,
@@ -32,10 +32,10 @@ def model_document(found: ModelSummary) -> dict[str, Any]:  # plain data for --j
         "active_parameters": totals.active_parameters,
         "sample": totals.sample,
         "tokens_per_sample": totals.tokens,
-        "samples_per_iteration": samples,
+        "samples_per_iteration": work.samples,
         "micro_batches": plan.micro_batches,
         "flops_per_sample": totals.training_flops,
-        "flops_per_iteration": totals.training_flops * samples,
+        "flops_per_iteration": work.flops,
         "recomputed_flops_per_iteration": found.again_flops,
         "stages": [asdict(stage) for stage in found.stages],
         "collectives": [asdict(each) for each in found.traffic],

@@ -3,7 +3,10 @@
 A block becomes as many layers as it has exchanges forward or backward, whichever are more, for a layer has one. Things
 that the text can't say are refused. Others it says otherwise. The gradients of a block's weights, computed and sent,
 stand in its first layer, beside whose last exchange they are computed. Work that follows a block's last exchange stands
-before it. Times are rounded up to nanoseconds; nothing says what the update takes.
+before it. Loops have orders of their own: ``DATA`` computes and sends a layer's gradients of weights before those of
+its input, and ``HYBRID_TRANSFORMER`` computes the former while the latter's exchange goes on. Models compute gradients
+of inputs first, so they hide less, or other things. Times are rounded up to nanoseconds; nothing says what the update
+takes.
 """
 
 from __future__ import annotations
@@ -54,12 +57,35 @@ def lost_as_loop(workload: ModelWorkload, npus: int) -> tuple[str, ...]:
         lost.append("parallel.overlap off isn't in it: gradients are sent while the backward pass goes on")
     if any(block.summed_parameters for block in plan.chunks[0]):
         lost.append("the sum of normalisations' gradients over tensor groups isn't in it")
+    lost += _other_order(plan)
     first = loop.layers[0].input_gradient
     if loop.loop == "DATA" and first.compute_ns:
         lost.append(
             f"{first.compute_ns} ns of layer {loop.layers[0].name}'s input gradient aren't computed in its loop"
         )
     return tuple(f"{plan.source}: ASTRA-sim's text: {what}" for what in lost)
+
+
+def _other_order(plan: TrainingPlan) -> list[str]:
+    """Say what a loop has in another order than the model, so that it hides other exchanges."""
+    blocks = [block for chunk in plan.chunks for block in chunk]
+    if plan.degrees.tensor == 1:
+        if plan.degrees.gradient == 1 or not any(block.parameters and block.input_gradient for block in blocks[1:]):
+            return []
+        return ["it computes and sends gradients of weights before those of a layer's input, and so hides more of them"]
+    if not any(map(_hides_otherwise, blocks)):
+        return []
+    return ["it hides exchanges of tensor groups behind gradients of weights otherwise than the model, so times differ"]
+
+
+def _hides_otherwise(block: Block) -> bool:
+    """Whether a loop, which waits for all exchanges but computes gradients of weights during the last, is unlike."""
+    waited = [item.waited for item in block.input_gradient if isinstance(item, Exchange)]
+    if not waited:
+        return False
+    *others, last = waited
+    hides = not last and isinstance(block.input_gradient[-1], Exchange)
+    return not all(others) or hides != bool(block.weight_gradient)
 
 
 def _check(plan: TrainingPlan) -> None:

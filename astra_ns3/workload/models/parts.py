@@ -25,6 +25,11 @@ class Parts:
     output_bytes: tuple[int, ...] = ()
     tied_parameters: int = 0
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All blocks, in the model's order."""
+        return (*self.first, *self.body, *self.last)
+
 
 @dataclass(frozen=True)
 class Totals:

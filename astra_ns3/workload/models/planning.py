@@ -62,11 +62,7 @@ def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
         checkpoint=_checkpointing(file.checkpoint),
     )
     _check_schedule(file, plan)
-    if parallel.overlap_tensor:
-        _check_weights_follow(plan, "parallel.overlap_tensor is on, expected off")
-    for key in ("weights", "activations"):
-        if getattr(plan.offload, key) is not None:
-            _check_weights_follow(plan, f"offload.{key} is given, expected none")
+    check_weights_follow(file, plan.schedule, _first_stage(plan), source)
     _check_copies(plan)
     return plan
 
@@ -106,9 +102,8 @@ def _offloading(offload: Offload) -> Offloading:
 
 def _check_schedule(file: ModelFile, plan: TrainingPlan) -> None:
     """Raise InputError, with file, line and key, if the schedule asks for other numbers of parts or batches."""
-    first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
     try:
-        order_of(plan.schedule, first)
+        order_of(plan.schedule, _first_stage(plan))
     except InputError as error:
         path = ("parallel", "virtual_stages" if plan.schedule in SCHEDULES else "schedule")
         if plan.schedule == "interleaved" and plan.virtual_stages > 1:
@@ -116,13 +111,19 @@ def _check_schedule(file: ModelFile, plan: TrainingPlan) -> None:
         raise wrong(f"key '{'.'.join(path)}': {error}", _place(plan.source, path)) from error
 
 
-def _check_weights_follow(plan: TrainingPlan, words: str) -> None:
-    """Raise InputError, which begins with ``words``, if the schedule has gradients of weights apart."""
-    first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
+def _first_stage(plan: TrainingPlan) -> Position:
+    return Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
+
+
+def check_weights_follow(file: ModelFile, schedule: str, at: Position, source: str) -> None:
+    """Raise InputError for keys that have gradients of weights follow those of inputs, if the schedule parts them."""
+    keys = ["parallel.overlap_tensor is on, expected off"] if file.parallel.overlap_tensor else []
+    away = (key for key in ("weights", "activations") if getattr(file.offload, key) is not None)
+    keys += [f"offload.{key} is given, expected none" for key in away]
     refuse(
-        any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)),
-        f"{words}: schedule {plan.schedule} computes gradients of weights at other times",
-        plan.source,
+        bool(keys) and any(work.kind is WorkKind.WEIGHT for work in order_of(schedule, at, source)),
+        f"{next(iter(keys), '')}: schedule {schedule} computes gradients of weights at other times",
+        source,
     )
 
 

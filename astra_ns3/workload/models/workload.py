@@ -35,11 +35,14 @@ class ModelWorkload:
 
     @property
     def least_npus(self) -> int:
-        """Number of NPUs of the smallest network that it fits on."""
+        """Number of NPUs of the smallest network that it fits on; raises InputError for a file that can't tell."""
+        from astra_ns3.workload.models.recommendation.tables import least_data
+
         parallel = self.file.parallel
         if parallel.data != "auto":
             return parallel.copy_npus * parallel.data + parallel.servers
-        return parallel.copy_npus * (parallel.expert // math.gcd(parallel.expert, parallel.context)) + parallel.servers
+        sharing = parallel.expert // math.gcd(parallel.expert, parallel.context)
+        return parallel.copy_npus * max(sharing, least_data(self.file)) + parallel.servers
 
     def plan(self, npus: int) -> TrainingPlan:
         """The training plan on ``npus`` NPUs; raises InputError, which names the file, if it can't be."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +14,8 @@ from astra_ns3.config.plan_file import read_plan_file
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.planning import plan as planning
-from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
-from astra_ns3.planning.plan import Bounded, Plan, bounds_of, make_plan
+from astra_ns3.planning.plan import AllBounds, Bounded, Plan, bounds_of, make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Found, Played
 from astra_ns3.planning.varying import varying
@@ -61,7 +58,7 @@ def test_bounds_are_worked_out_once_for_all_memories_and_once_a_network(
 ) -> None:
     asked: list[object] = []
 
-    def noted(request: PlanRequest, space: Space) -> Iterator[Bound]:
+    def noted(request: PlanRequest, space: Space) -> AllBounds:
         asked.append(request.changes)
         return bounds_of(request, space)
 
@@ -78,7 +75,7 @@ def test_shared_bounds_are_those_that_each_point_has_alone(request_of_a_plan: Pl
     for point in vary(request_of_a_plan, keys, play=False).points:
         alone = Bounded()
         space = alone.space(point.request)
-        assert point.bound == best_bound(space, alone.bounds(point.request, space))
+        assert point.bound == best_bound(space, alone.bounds(point.request, space).bounds)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +96,9 @@ def test_no_bounds_are_shared_where_anything_else_differs(
     found: list[BestBound] = []
     for request in (request_of_a_plan, other):
         space = shared.space(request)
-        found.append(best_bound(space, shared.bounds(request, space)))
+        found.append(best_bound(space, shared.bounds(request, space).bounds))
     space = Bounded().space(other)
-    assert found[1] == best_bound(space, list(bounds_of(other, space)))
+    assert found[1] == best_bound(space, bounds_of(other, space).bounds)
 
 
 @pytest.mark.parametrize("name", ["scale", "comm_scale", "compute_scale"])
@@ -125,6 +122,14 @@ def test_numbers_in_the_picture_are_those_of_the_plans_named_below_it(request_of
     best = [point.best for point in varied.points]
     assert len(set(best)) == 3
     assert [named[each.text] for each in figure.panels[-1].series if isinstance(each, Words)] == best
+
+
+def test_a_picture_of_plans_that_train_on_different_samples_says_so(request_of_a_plan: PlanRequest) -> None:
+    """As its page does: twice the samples in the same time are twice as fast."""
+    keys = varied_keys(["workload.training.global_batch=4,8"])
+    assert varied_figure(vary(request_of_a_plan, keys, play=False)).missing.startswith("samples differ: 4, 8 an iter")
+    keys = varied_keys([f"{RATE}=20Gbps,400Gbps"])
+    assert "samples" not in varied_figure(vary(request_of_a_plan, keys, play=False)).missing
 
 
 def test_lists_are_values_too() -> None:
@@ -194,7 +199,7 @@ def test_a_row_has_the_time_the_bound_and_the_memory_of_the_best_that_was_played
 ) -> None:
     """Of three plans two were played; the one with the higher bound was faster, and the third may be faster still."""
     space = Bounded().space(request_of_a_plan)
-    some = islice(bounds_of(request_of_a_plan, space), 3)
+    some = bounds_of(request_of_a_plan, space).bounds[:3]
     slow, fast, left = (replace(each, time_ps=time_ps) for each, time_ps in zip(some, TIMES_PS, strict=True))
     runs = {slow.choice: Played(9_000_000, 1.0), fast.choice: Played(5_000_000, 1.0)}
     memory = {slow.choice: 10, fast.choice: 64 * 10**9}  # of the 80 GB of an H100

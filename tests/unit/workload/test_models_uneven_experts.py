@@ -14,6 +14,8 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, TrainingPlan, Uneven
 from astra_ns3.errors import InputError
+from astra_ns3.playing.training.model_summary import summary_of
+from astra_ns3.report.workload.model import model_document
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.models.work import iteration_work
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -213,6 +215,8 @@ def test_model_flops_leave_out_what_capacities_drop(capacity: float) -> None:
     work = iteration_work(capped, capped.plan(PLACES))
     left_out = computed(every) - computed(capped)
     assert iteration_work(every, every.plan(PLACES)).flops - work.flops == left_out > 0
+    shown = (model_document(summary_of(each, [PLACES]))["flops_per_iteration"] for each in (every, capped))
+    assert next(shown) - next(shown) == left_out
     layers = expert_skew(capped.plan(PLACES))
     dropped = sum(layer.dropped for layer in layers)
     assert work.dropped_share == dropped / (len(layers) * PLACES * SEQUENCE * ACTIVE)

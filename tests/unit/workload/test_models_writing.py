@@ -293,6 +293,7 @@ def test_what_text_leaves_out_is_told_by_name(tmp_path: Path) -> None:
     usual = generate(*words, "--dimensions", "8", "--set", "parallel.bucket=null")
     assert [warning.split(": ")[2] for warning in json.loads(usual.stdout)["warnings"][:-1]] == [
         "the update of weights isn't in it",
+        "it computes and sends gradients of weights before those of a layer's input, and so hides more of them",
         f"{-(-behind_ps // 1000)} ns of layer conv1's input gradient aren't computed in its loop",
     ]
     other = generate(*words, "--dimensions", "8", "--set", "parallel.overlap=off", "--set", "parallel.bucket=25MB")
@@ -311,6 +312,25 @@ def test_unless_told_groups_of_npus_end_where_dimensions_do(tmp_path: Path) -> N
     result = generate(*words, *(word for change in smaller for word in ("--set", change)))
     assert result.exception is None
     assert not any("end inside a dimension" in warning for warning in json.loads(result.stdout)["warnings"])
+
+
+def test_a_model_whose_tables_are_on_npus_of_a_file_has_as_many_npus(tmp_path: Path) -> None:
+    """Tables of NPUs 0 and 3: there are four at least, whoever looks."""
+    (tmp_path / "tables.csv").write_text("table,npu\n0,0\n1,3\n", encoding="utf-8")
+    model = {"tables": 2, "rows": 10, "embedding": 8, "pooling": 2, "dense_features": 4, "bottom": [8], "top": [1]}
+    shape = {**model, "placement": "table", "tables_of_npus": "tables.csv"}
+    file, again = tmp_path / "model.yaml", tmp_path / "again.yaml"
+    file.write_text(json.dumps({"kind": "dlrm", "name": "small", "model": shape}), encoding="utf-8")
+    written = generate(str(file), "-o", str(again))
+    assert written.exception is None
+    assert read_model(again).plan(4).chunks == read_model(file).plan(4).chunks
+    assert json.loads(show(str(file), "--json").stdout)["npus"] == 4
+    (warning,) = [
+        words
+        for words in json.loads(generate(str(file), "-o", str(tmp_path / "job"), "--json").stdout)["warnings"]
+        if "all-to-alls with counts" in words
+    ]
+    assert "tables" in warning
 
 
 @pytest.mark.parametrize("written_as", ["chakra", "chakra-json", "text"])

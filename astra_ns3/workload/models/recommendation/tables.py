@@ -14,6 +14,8 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.dlrm import DlrmFile, DlrmShape
+from astra_ns3.config.model.file import ModelFile
+from astra_ns3.config.topology.base import MOST_NPUS
 from astra_ns3.config.training_plan import Degrees, Exchange, Group, Item, Uneven
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import dataclass
@@ -134,6 +136,18 @@ def tables_of_npus(shape: DlrmShape, npus: int) -> tuple[int, ...]:
         missing = next(table for table in range(shape.tables) if table not in seen)
         raise wrong(f"table {missing} is missing; expected a row for each of {shape.tables}", shape.tables_of_npus)
     return tuple(counts)
+
+
+def least_data(file: ModelFile) -> int:
+    """Return how many copies of a model there are at least: NPUs that a file gives tables to, else 1.
+
+    Raises InputError with the file's line.
+    """
+    path, least = file.model.tables_of_npus if isinstance(file, DlrmFile) else None, 1
+    for place, _, npu in [] if path is None else _rows(path):
+        refuse(npu >= MOST_NPUS, f"npu is {npu}, expected at most {MOST_NPUS - 1}", place)
+        least = max(least, npu + 1)
+    return least
 
 
 def _rows(path: str) -> list[tuple[str, int, int]]:

@@ -1,0 +1,72 @@
+"""The choices of a space that can be played: planning may refuse what a model's file accepts.
+
+Blocks are built and timed once for all choices of a cell. A choice that can't be has no bound; it is counted by what
+is said of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from astra_ns3.config.training_plan import Block
+from astra_ns3.errors import InputError
+from astra_ns3.planning.degrees import Cell, Choice, Space
+from astra_ns3.workload.computing.clock import named
+from astra_ns3.workload.models.model_kinds import MODEL_KINDS
+from astra_ns3.workload.models.parts import Parts
+from astra_ns3.workload.models.planning import check_weights_follow
+from astra_ns3.workload.training.schedules import Position
+
+
+class Playable:
+    """The cells and choices of a space that can be played, and how many choices can't, as far as was asked."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._layers = space.workload.totals().layers
+        self._left_out: Counter[str] = Counter()
+        self.clock = space.workload.clock()
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Return how many choices can't be played, by what is said of them, the most first."""
+        return dict(self._left_out.most_common())
+
+    def cells(self) -> Iterator[tuple[Cell, Parts]]:
+        """Yield each cell with the parts of the model that its NPUs have."""
+        for shape in self._space.shapes:
+            for cell in self._space.cells(shape):
+                try:
+                    parts = self._parts(cell)
+                except InputError as error:
+                    if choices := sum(1 for _ in self._space.choices(cell, self._layers)):
+                        self._left_out[str(error)] += choices
+                else:
+                    yield cell, parts
+
+    def choices(self, cell: Cell) -> Iterator[Choice]:
+        """Yield the choices of such a cell."""
+        for choice in self._space.choices(cell, self._layers):
+            at = Position(0, cell.degrees.pipeline, choice.virtual_stages, cell.micro_batches)
+            try:
+                check_weights_follow(cell.shape.file, choice.schedule, at, self._space.workload.source)
+            except InputError as error:
+                self._left_out[str(error)] += 1
+            else:
+                yield choice
+
+    def _parts(self, cell: Cell) -> Parts:
+        """Return the parts of the model; raises InputError if they can't be built or nobody can time them."""
+        file = cell.shape.file
+        with named(self._space.workload.source):
+            parts = MODEL_KINDS[file.kind].parts(file, cell.degrees)
+            for block in _unlike(parts.blocks):
+                for operation in block.operations():
+                    _ = self.clock.time_ps(operation)
+        return parts
+
+
+def _unlike(blocks: tuple[Block, ...]) -> list[Block]:
+    """Return one of all blocks that share their passes."""
+    return list({tuple(map(id, block.passes)): block for block in blocks}.values())
