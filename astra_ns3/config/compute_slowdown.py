@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from math import prod
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -117,9 +116,16 @@ class ComputeSlowdown(ConfigModel):
     @property
     def least_factor(self) -> Fraction:
         """Return what each computation takes at least, over its time by itself; 0 if there is jitter: nobody knows."""
-        return prod(
-            (Fraction(str(min(each.factor, 1))) for each in self.stragglers), start=Fraction(self.jitter is None)
-        )
+        if self.jitter is not None:
+            return Fraction(0)
+        of_all, of_npus = Fraction(1), dict[int, Fraction]()
+        for each in self.stragglers:
+            lasts = each.from_ps == 0 and each.until_ps is None
+            factor = Fraction(str(each.factor if lasts else min(each.factor, 1)))
+            of_all *= factor if each.npus is None else 1
+            for npu in each.npus or ():
+                of_npus[npu] = of_npus.get(npu, Fraction(1)) * factor
+        return of_all * min([Fraction(1), *of_npus.values()])
 
     @model_validator(mode="after")
     @checked

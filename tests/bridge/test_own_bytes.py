@@ -109,6 +109,25 @@ def test_two_flows_on_one_uplink_wait_for_each_other_and_not_for_the_step_to_it(
     assert sum(ps for _, ps in found.ports) == pytest.approx(2 * MB * 80 * WIRE, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("routing", "more"),
+    [("spray", {}), ("adaptive", {}), ("ecmp", {"queue_pairs_per_pair": 4, "queue_pair_use": "split"})],
+)
+def test_messages_whose_packets_take_several_ways_wait_for_others(routing: str, more: dict[str, Any]) -> None:
+    """Two messages share four uplinks; alone, either takes half as long."""
+    topology = {**two_leaves(spines=4), "routing": {"kind": routing}}
+    network = over_roce(topology, reliability={"kind": "selective-repeat"}, **more)
+    result = send(network, FlowList.of([0, 1], [2, 3], [4 * MB] * 2, [0] * 2))
+    messages = recorded_messages(result).messages
+    assert messages is not None
+    took = messages["end_ps"] - messages["start_ps"]
+    others = took - result.flows["ideal_ps"].to_numpy()
+    assert (
+        messages["switch_queue_ps"] + messages["switch_paused_ps"] + messages["nic_paused_ps"] >= 0.9 * others
+    ).all()
+    assert (took - messages["alone_ps"] >= 0.9 * others).all()
+
+
 def all_reduce(
     folder: Path, topology: dict[str, Any], npus: list[int], backend: str, *slow: dict[str, Any]
 ) -> Explanation:

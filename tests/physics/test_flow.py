@@ -506,6 +506,14 @@ def test_flows_warn_of_cut_through_where_several_switches_forward(topology: Mapp
     assert any("3% to 26% too short" in words for words in result.metadata["warnings"]) is warned
 
 
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_flows_warn_of_several_lanes(lanes: int) -> None:
+    switch = {"buffer": "1GB", "credits": {"lanes": lanes}}
+    network = roce_network({**STAR, "switch": switch}, congestion_control="none", priority=0)
+    result = astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=network, backend="flow")
+    assert any("the lanes of credits as one queue" in words for words in result.metadata["warnings"]) is (lanes > 1)
+
+
 @pytest.mark.parametrize(("kind", "warned"), [("go-back-n", True), ("selective-repeat", False)])
 def test_flows_warn_of_spraying_that_packets_take_for_losses(kind: str, warned: bool) -> None:
     sizes = {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "routing": {"kind": "spray"}}

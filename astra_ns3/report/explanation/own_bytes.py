@@ -5,8 +5,8 @@ line. Accounts of flows have it where an event slowed a line. A message alone on
 counts as time on the line.
 
 *Model limits*: a line's rate is its mean while the message was under way. Where a network file names another file, the
-time of the deciding packet tells the rates, except where a switch cuts through. Parts of a message that is split over
-queue pairs are taken to share the NIC's line alone.
+time of the deciding packet tells the rates, except where a switch cuts through. Where packets of a message may take
+several ways, all its waits count as waits for others.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _HOP_COLUMNS = ("message", "hop", "port", "arrival_ps", "queue_ps", "paused_ps",
 # A packet's head alone counts ahead of a switch that cuts through; rounding takes less off a whole packet.
 _ALMOST_WHOLE = 0.98
 _WAITS = ("queue_ps", "paused_ps")
+_SEVERAL_WAYS = ("spray", "adaptive", "flowlet")
 
 
 class Recorded(NamedTuple):
@@ -91,13 +92,20 @@ def recorded_messages(run: Records) -> Recorded:
         return Recorded(messages)
     hops = None if table is None else table.whole(_HOP_COLUMNS)
     frames = _Frames.of(run.metadata.get("in_force") or {}, messages["bytes"])
-    if hops is None:
+    if hops is None or _take_several_ways(run, frames):
         none = np.zeros_like(messages["bytes"])
-        return Recorded(_told(messages, none, none, none))
+        return Recorded(_told(messages, none, none, none), hops)
     rates, built = _rates_bps(run, messages, hops)
     if is_analytical(run):
         return _of_flows(messages, hops, frames, rates, built)
     return _of_packets(messages, hops, frames, rates)
+
+
+def _take_several_ways(run: Records, frames: _Frames) -> bool:
+    """Return whether the packets of a message may share no line but the first and the last."""
+    topology = (run.metadata.get("network") or {}).get("topology") or {}
+    kind = (topology.get("routing") or {}).get("kind", "ecmp")
+    return bool(frames.parts.max(initial=1) > 1) or kind in _SEVERAL_WAYS
 
 
 def _rates_bps(run: Records, messages: Columns, hops: Columns) -> tuple[Real, Real]:

@@ -23,7 +23,7 @@ from support.training import FlopClock, plan_of, takes
 from support.training_driver import TrainingDriver
 
 import astra_ns3
-from astra_ns3.config.compute_slowdown import ComputeSlowdown, Jitter, read_compute_slowdown
+from astra_ns3.config.compute_slowdown import ComputeSlowdown, Jitter, read_compute_slowdown, slowdown_of
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS
 from astra_ns3.config.training_plan import Block, Degrees, Group, Operation, OperationKind, Uneven
 from astra_ns3.config.workload import Layer, Pass, Workload
@@ -503,3 +503,18 @@ def test_a_straggler_that_begins_when_its_npus_end_is_told(begin: str, told: boo
     slowdown = ComputeSlowdown.model_validate({"stragglers": [{"factor": 2, "from": begin}]})
     records = RunRecords(True, 9, (NpuRecord(0, 9, 5, 4, done=True),), (), (), (), (), ())
     assert bool(slowdown_warnings(slowdown, records)) == told
+
+
+@pytest.mark.parametrize(
+    ("stragglers", "least"),
+    [
+        ([{"npus": [0], "factor": 0.5}, {"npus": [1], "factor": 0.5}], 0.5),  # each NPU by itself
+        ([{"npus": [0, 1], "factor": 0.5}, {"npus": [1], "factor": 0.8}], 0.4),
+        ([{"factor": 2.0}], 2.0),
+        ([{"factor": 2.0}, {"npus": [3], "factor": 0.25}], 0.5),
+        ([{"factor": 2.0, "until": "1ms"}], 1.0),  # later it is as fast as ever
+        ([{"npus": [0], "factor": 3.0}], 1.0),
+    ],
+)
+def test_no_npu_computes_faster_than_its_own_factors_say(stragglers: list[dict[str, Any]], least: float) -> None:
+    assert float(slowdown_of({"stragglers": stragglers}).least_factor) == pytest.approx(least)
