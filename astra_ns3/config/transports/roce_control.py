@@ -273,8 +273,6 @@ class Dctcp(_FromSet):
 class _Utilisation(_FromSet):
     default_window: ClassVar[Window] = "bdp"
     window_scales: ClassVar[bool] = True
-    flow_start_cost: ClassVar[float] = 2.0
-    flow_rise_round_trips: ClassVar[float] = 8.0
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""
@@ -298,6 +296,8 @@ class Hpcc(_Utilisation):
 
     kind: Literal["hpcc"] = "hpcc"
     flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 4)
+    flow_start_cost: ClassVar[float] = 2.0
+    flow_rise_round_trips: ClassVar[float] = 8.0
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
     lasting: ClassVar[frozenset[str]] = frozenset({"multiple_rates"})

@@ -1,7 +1,7 @@
-"""The time of a message alone on a network that changes: on what the network is like when the message starts.
+"""The time of a message alone on a network that changes.
 
-An event that raises a rate while a message is on its way lets the message take less. Who starts while nothing leads
-there has the time of the network as it was built.
+Of each time in which the network stays as it is, a message alone gets done what that time is of its time alone there,
+and nothing while no way leads on. If none ever does, it has the time of the network as it was built.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IdealInTime = Callable[[Nodes, Nodes, Numbers, Numbers], Numbers]
 _OF_TIMES = frozenset({"up", "rate_bps", "delay_ps"})
 _FOREVER_PS = 2**62
 # Messages that are asked for together may have started in several epochs; for older ones all are worked out again.
-_KEPT = 64
+_KEPT = 128
 
 
 def ideal_in_time(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -> IdealInTime | None:
@@ -67,17 +67,23 @@ class _Changing:
         self._restart()
 
     def __call__(self, sources: Nodes, destinations: Nodes, sizes: Numbers, starts_ps: Numbers) -> Numbers:
-        found = np.zeros(len(sizes), dtype=np.int64)
-        order = np.argsort(starts_ps, kind="stable")
-        spans = self._spans(int(starts_ps.min(initial=_FOREVER_PS)))
-        while len(order):
-            span = next(spans)
-            here, order = np.split(order, [np.searchsorted(starts_ps[order], span.end_ps)])
+        took_ps, left, at_ps = np.zeros(len(sizes)), np.ones(len(sizes)), starts_ps.copy()
+        on_the_way = np.arange(len(sizes))
+        for span in self._spans(int(starts_ps.min(initial=_FOREVER_PS))):
+            here = on_the_way[at_ps[on_the_way] < span.end_ps]
             if len(here):
-                found[here] = span.alone(sources[here], destinations[here], sizes[here])
-        lost = np.flatnonzero(found == 0)
-        found[lost] = self._built(sources[lost], destinations[lost], sizes[lost])
-        return later(found, self._endpoints_ps)
+                alone_ps = span.alone(sources[here], destinations[here], sizes[here])
+                lasts_ps = span.end_ps - at_ps[here]
+                done = np.divide(lasts_ps, alone_ps, out=np.zeros(len(here)), where=alone_ps > 0)
+                ends = done >= left[here]
+                took_ps[here] += np.where(ends, left[here] * alone_ps, lasts_ps)
+                left[here] = np.where(ends, 0, left[here] - done)
+                at_ps[here] = span.end_ps
+                on_the_way = on_the_way[left[on_the_way] > 0]
+            if not len(on_the_way) or span.end_ps == _FOREVER_PS:
+                break
+        took_ps[on_the_way] = self._built(sources[on_the_way], destinations[on_the_way], sizes[on_the_way])
+        return later(np.rint(took_ps).astype(np.int64), self._endpoints_ps)
 
     def _restart(self) -> None:
         ends = pairwise(chain(self._plan.epochs(), [None]))
