@@ -43,7 +43,7 @@ _FULL = {
 }
 _LOST = (
     "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "
-    "converged; times with packets may be far longer"
+    "converged; times with packets may be far longer, and senders may give up, so that jobs end or begin again"
 )
 
 

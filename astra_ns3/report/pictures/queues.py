@@ -145,7 +145,8 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
         bins = Steps[str](end_ps, min(_MOST_BINS, 2 * detail))
         for port, times, values in _rows(table, "queue_bytes"):
             until = np.searchsorted(times, shown.finish_ps, side="right")
-            bins.add(port, times[:until], values[:until].astype(np.float64))
+            if until:  # else it queues after the job alone
+                bins.add(port, times[:until], values[:until].astype(np.float64))
         if len(bins.keys()) > MOST_PORTS:
             notes.append(f"{shown.name}: the {MOST_PORTS} ports with the longest queues of {len(bins.keys())}.")
         found.append((shown, bins))

@@ -194,6 +194,14 @@ def test_utilisation_is_the_share_of_the_rate_that_an_event_gives_the_link(copy:
     assert np.asarray(image.get_array())[:, :2].tolist() == [[50.0, 25.0], [0.0, 20.0]]
 
 
+def test_an_interval_in_which_the_run_ends_counts_as_far_as_it_was_played(copy: Path) -> None:
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    document["finish_ps"] = 15 * US
+    (copy / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    (image,) = picture(copy, "utilisation").axes[0].get_images()
+    assert np.asarray(image.get_array()).tolist() == [[100.0, 100.0], [0.0, 40.0]]
+
+
 def test_a_run_of_many_intervals_is_drawn_in_fewer_columns_of_the_same_mean(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
