@@ -1,7 +1,7 @@
 """The time of a message alone on a network that changes.
 
-Of each time in which the network stays as it is, a message alone gets done what that time is of its time alone there,
-and nothing while no way leads on. If none ever does, it has the time of the network as it was built.
+A message alone is sent at the pace that each state of the network gives it, and stands while no way leads on. If none
+ever does, it has the time of the network as it was built.
 """
 
 from __future__ import annotations
