@@ -141,8 +141,8 @@ def test_hellos_notice_a_failure_late_and_what_is_sent_until_then_is_lost(recove
     # 200 us to 400 us after the failure, then the next timeout of packets, and flows at once
     assert 250 * US < noticed_ps < 450 * US + (TIMEOUT_PS if backend == "ns3" else 0) + 5 * US
     bound = (
-        "may wait for a timeout, and flows wait only until routes have converged; times with packets may be far longer, "
-        "and senders may give up, so that jobs end or begin again"
+        "may wait for a timeout, and flows wait only until routes have converged; times with packets may be far "
+        "longer, and senders may give up, so that jobs end or begin again"
     )
     assert any(bound in words for words in found.metadata["warnings"]) == (backend == "flow")
     assert not any(bound in words for words in one_flow(recovering, backend=backend).metadata["warnings"])

@@ -315,7 +315,7 @@ class HpccPint(_Utilisation):
     """HPCC with one encoded number a packet in place of every hop's telemetry."""
 
     kind: Literal["hpcc-pint"] = "hpcc-pint"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-21, 7)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-24, 7)
     telemetry_bytes: ClassVar[int] = 2
     ack_telemetry_bytes: ClassVar[int] = 2
     of_the_fabric: ClassVar[frozenset[str]] = frozenset({"log_base", "sampling"})

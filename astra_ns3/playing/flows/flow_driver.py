@@ -59,7 +59,7 @@ class FlowDriver(Driver):
         self._on_heartbeat = on_heartbeat
         self._ideal = ideal
         self._asked_ps = np.zeros((2, len(flows)), dtype=np.int64)
-        """Times that flows which have begun take alone, and those of one byte of each; 0: not asked yet, or not known."""
+        """Times that flows that have begun take alone, and one byte of each; 0: not asked yet, or not known."""
         self._completions = Completions(completions_to)
         schedule = network.register_schedule(message_schedule())
         measured = () if network.delivers_whole else tuple(range(network.npus))
