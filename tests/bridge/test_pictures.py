@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.small_run import small_system
 from support.trace import read_trace
@@ -68,7 +69,9 @@ def test_the_utilisation_drawn_is_what_the_ports_sent(result: astra_ns3.Result) 
     assert shown is not None
     columns, until_us = shown.shape[1], image.get_extent()[1]
     factor = {"us": 1e6, "ms": 1e9}[axes.get_xlabel().split("(")[1].rstrip(")")]
-    wire_bytes = shown.sum() / 100 * (until_us * factor / columns) * 100e9 / 8e12
+    lasts_ps = np.full(columns, until_us * factor / columns)
+    lasts_ps[-1] = result.finish_ps - lasts_ps[:-1].sum()
+    wire_bytes = (shown * lasts_ps).sum() / 100 * 100e9 / 8e12
     assert wire_bytes == pytest.approx(result.utilisation["wire_bytes"].sum())
     assert shown.max() > 50
 

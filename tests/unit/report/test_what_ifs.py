@@ -63,9 +63,9 @@ def test_messages_behind_others_waited_for_what_those_waited_for() -> None:
 
 def test_lines_change_no_rate_that_a_control_of_the_users_own_sets() -> None:
     parts = {"turn_ps": 60, "pacing_ps": 30, "serialisation_ps": 10}
-    for own, saved in ((False, 50), (True, 7)):
+    for own, saved in ((False, 50), (True, 0)):
         found = what_ifs({}, parts, 0, Lines(0, 0, own_control=own), 100, {})
-        assert {each.change: each.time_ps for each in found}[LINES] == saved
+        assert {each.change: each.time_ps for each in found}.get(LINES, 0) == saved
 
 
 def test_what_lines_carry_while_the_chain_computes_is_not_saved_by_faster_lines() -> None:
