@@ -45,8 +45,6 @@ _LOST = (
     "links fail: senders of packets that are lost there may wait for a timeout, and flows wait only until routes have "
     "converged; times with packets may be far longer, and senders may give up, so that jobs end or begin again"
 )
-
-
 _ACKNOWLEDGED = (
     "completion: acknowledged: queues don't delay acknowledgements of flows; beside other traffic jobs ended up to 33% "
     "earlier than with packets (docs/flow.md); use --backend ns3"
@@ -56,7 +54,6 @@ _CUT_THROUGH = (
     "flows play cut_through as if all lines were idle (docs/flow.md): with several switches, finish times were 3% to "
     "26% too short; use --backend ns3"
 )
-
 _LANES = (
     "flows play the lanes of credits as one queue (docs/flow.md): finish times were -33% to +22% off those of packets; "
     "use --backend ns3"

@@ -115,20 +115,31 @@ def test_other_runs_stand_beside(kind: str, folder: Path, tmp_path: Path) -> Non
         picture(folder, "layers", beside=[astra_ns3.Result.load(other)])
 
 
+FLOOR = {"time_ps": 4 * US, "share": 0.25, "where": "leaf 3's uplinks"}
+STOPPED = {"message": "its limit was reached", "kind": "LimitReached", "exit_status": 3}
+
+
 @pytest.mark.parametrize("kind", NAMES)
-def test_every_picture_marks_a_run_below_its_floor(kind: str, folder: Path, tmp_path: Path) -> None:
-    below = Path(shutil.copytree(folder, tmp_path / "below"))
-    told = json.loads((below / "run.json").read_text(encoding="utf-8"))
-    floor = {"time_ps": 4 * US, "share": 0.25, "where": "leaf 3's uplinks"}
-    (below / "run.json").write_text(json.dumps({**told, "floor": floor}), encoding="utf-8")
-    figure = picture(below, kind)
+@pytest.mark.parametrize(
+    ("flaw", "mark"),
+    [
+        ({"floor": FLOOR}, "below the floor, 0.25 of the 4 us that leaf 3's uplinks need"),
+        ({"stopped": STOPPED, "complete": False}, "stopped before its end, its limit was reached"),
+    ],
+)
+def test_every_picture_marks_a_run_below_its_floor_and_one_that_was_stopped(
+    kind: str, flaw: dict[str, Any], mark: str, folder: Path, tmp_path: Path
+) -> None:
+    marked = Path(shutil.copytree(folder, tmp_path / "marked"))
+    told = json.loads((marked / "run.json").read_text(encoding="utf-8"))
+    (marked / "run.json").write_text(json.dumps({**told, **flaw}), encoding="utf-8")
+    figure = picture(marked, kind)
     check_page(figure)
-    mark = "below the floor, 0.25 of the 4 us that leaf 3's uplinks need"
     assert any(mark in " ".join(word.split()) for word in words_of(figure))
-    assert not any("floor" in word for word in words_of(picture(folder, kind)))
+    assert not any("floor" in word or "stopped before" in word for word in words_of(picture(folder, kind)))
     if kind in ("bandwidth", "completion", "exposed"):
-        both = picture(folder, kind, beside=[astra_ns3.Result.load(below)])
-        assert any(f"below: {mark}" in " ".join(word.split()) for word in words_of(both))
+        both = picture(folder, kind, beside=[astra_ns3.Result.load(marked)])
+        assert any(f"marked: {mark}" in " ".join(word.split()) for word in words_of(both))
 
 
 def test_slowdowns_of_one_size_are_bars_by_percentile_and_run(folder: Path, tmp_path: Path) -> None:

@@ -92,6 +92,19 @@ def test_graphml_and_node_link_keep_what_is_inside_servers(nics: dict[str, Any],
     assert places_of(again).servers == tuple(tuple(range(first, first + 4)) for first in (0, 4, 8, 12))
 
 
+@pytest.mark.parametrize("scale_up", [{"kind": "full-mesh", "link": LINK}, {"link": LINK, "switch": SWITCH}])
+def test_servers_that_a_mesh_joins_stay_servers_in_a_file(scale_up: dict[str, Any], tmp_path: Path) -> None:
+    """Lines of the outer mesh alone lead out: from each NPU to all others, or from each NIC to those of other nodes."""
+    more = {"nics_per_node": 2} if "switch" in scale_up else {}
+    outside = {"kind": "full-mesh", "link": LINK}
+    nodes = {"kind": "hierarchical", "nodes": 4, "npus_per_node": 4, "scale_up": scale_up, "scale_out": outside, **more}
+    graph = written(nodes, tmp_path / "net.json")
+    again = from_file(tmp_path / "net.json")
+    assert places_of(again) == places_of(graph)
+    assert [again.leads_out(link) for link in again.links] == [graph.leads_out(link) for link in graph.links]
+    assert sum(map(graph.leads_out, graph.links)) == (4 * 3 // 2 * 2 * 2 if more else 16 * 15 // 2)
+
+
 def test_a_word_that_is_no_level_is_refused(tmp_path: Path) -> None:
     written(FULL_MESH, tmp_path / "net.json")
     text = (tmp_path / "net.json").read_text()
