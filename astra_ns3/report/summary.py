@@ -109,14 +109,22 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
     ]
 
 
+def hidden_by_the_next_ps(metadata: RunDocument) -> int:
+    """Return how long a single pass with ZeRO 1 or 2 waits for updated weights, which a next pass may hide; else 0."""
+    if metadata["passes"] != 1 or _zero(metadata) not in _GATHER_AFTER_UPDATE:
+        return 0
+    groups = metadata.get("exposed_by_group", ())
+    return sum(each["exposed_ps"] for each in groups if each["group"].endswith(_UPDATED_WEIGHTS))
+
+
+def _zero(metadata: RunDocument) -> int | None:
+    return (metadata["workload"].get("parallel") or {}).get("zero")
+
+
 def _hidden_by_the_next(metadata: RunDocument) -> list[tuple[str, str]]:
     """Return what a single pass waits for at its end and another pass would hide: weights that others updated."""
-    zero = (metadata["workload"].get("parallel") or {}).get("zero")
-    if metadata["passes"] != 1 or zero not in _GATHER_AFTER_UPDATE:
-        return []
-    groups = metadata.get("exposed_by_group", ())
-    waited_ps = sum(each["exposed_ps"] for each in groups if each["group"].endswith(_UPDATED_WEIGHTS))
-    if waited_ps * _WORTH_TELLING < metadata["finish_ps"]:
+    zero, waited_ps = _zero(metadata), hidden_by_the_next_ps(metadata)
+    if not waited_ps or waited_ps * _WORTH_TELLING < metadata["finish_ps"]:
         return []
     words = (
         f"{format_time(waited_ps)} of it for updated weights (zero {zero}), which a next pass may hide: try --passes 2"

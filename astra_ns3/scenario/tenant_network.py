@@ -236,10 +236,13 @@ class TenantNetwork(NetworkBackend):
         self.on_passes(passes)
 
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
-        """Return what a rank still has to send or receive in an instance."""
-        rank = self._rank
+        """Return what a rank still has to send or receive in an instance; reducers keep the network's numbers."""
         found = self._network.pending(self._npus[npu], self._bits.of(self._tenant, instance))
-        return [PendingMessage(rank[m.sender], rank[m.receiver], m.bytes, m.step, m.sent) for m in found]
+        place = self._rank.get
+        return [
+            replace(each, sender=place(each.sender, each.sender), receiver=place(each.receiver, each.receiver))
+            for each in found
+        ]
 
     def hand_over_rows(self) -> None:
         """Hand on what the network has recorded so far."""

@@ -57,6 +57,8 @@ class Best:
     """Empty: there is a best."""
     equals: tuple[str, ...] = ()
     """Other points that get exactly as much done."""
+    sooner_next: tuple[str, ...] = ()
+    """Other points that may get more done than the best from the second iteration on, which none was played for."""
     tight: str = ""
     """How little of an NPU's memory it leaves; empty: enough, or that isn't known."""
 
@@ -91,6 +93,7 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
         return Best(part.name, backend, measure, None, None, why_none=f"points differ in {', '.join(unlike)}")
     left_out: list[LeftOut] = []
     means: dict[str, float] = {}
+    next_means: dict[str, float] = {}
     tight: dict[str, str] = {}
     all_seeds = {row["seed"] for _, row in own}
     for labels, seeds in groups.items():
@@ -100,11 +103,21 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
             left_out.append(LeftOut(name, reason))
         else:
             means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
+            next_means[name] = sum(map(_of_next, seeds)) / len(seeds) * means[name]
             tight[name] = next((f"tight: {why_not(row)}, and {WHY_TIGHT}" for row in seeds if is_tight_row(row)), "")
     first = max(means, key=lambda name: means[name], default=None)
     value, why = (None, "every point is left out") if first is None else (means[first], "")
     equals = tuple(name for name, mean in means.items() if mean == value and name != first)
-    return Best(part.name, backend, measure, first, value, tuple(left_out), why, equals, tight.get(first or "", ""))
+    sooner = tuple(name for name, most in next_means.items() if value is not None and most > value and name != first)
+    return Best(
+        part.name, backend, measure, first, value, tuple(left_out), why, equals, sooner, tight.get(first or "", "")
+    )
+
+
+def _of_next(row: Row) -> float:
+    """Return how many times as much a next iteration may get done as the first, if it hides all that it can."""
+    took, hidden = float(row["finish_us"] or 0), float(row["hidden_by_next_us"] or 0)
+    return took / (took - hidden) if hidden < took else 1.0
 
 
 def why_left_out(row: Row) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,10 @@ from astra_ns3.experiments.listing.columns import at
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.frozen import dataclass
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.records import Recorded, table_of
 from astra_ns3.report.signals import without_signals
+from astra_ns3.report.summary import hidden_by_the_next_ps
 from astra_ns3.scenario.times import PROGRAMS
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US
@@ -183,6 +185,12 @@ def _npu_memory(run: _Run) -> Measure:
     return max((int(stage["peak_bytes"]) for stage in stages), default=None)
 
 
+def _hidden_by_the_next(run: _Run) -> Measure:
+    if "throughput" not in run.metadata or "passes" not in run.metadata:
+        return None
+    return hidden_by_the_next_ps(cast(RunDocument, run.metadata)) / PS_PER_US
+
+
 def _fits(run: _Run) -> Measure:
     needed, capacity = _npu_memory(run), _number(_CAPACITY)(run)
     return None if needed is None or capacity is None else needed <= capacity
@@ -210,6 +218,12 @@ MEASURES: Mapping[str, MeasureKind] = {
     "finish_us": MeasureKind("when the last NPU finished", "us", _number("finish_ps", PS_PER_US)),
     "compute_us": MeasureKind("computing, of the reported NPU", "us", _number("compute_ps", PS_PER_US), of=(ALONE,)),
     "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _number("exposed_ps", PS_PER_US), of=(ALONE,)),
+    "hidden_by_next_us": MeasureKind(
+        "waiting for updated weights (zero 1 or 2) in a run of one pass, which a next pass may hide",
+        "us",
+        _hidden_by_the_next,
+        of=(ALONE,),
+    ),
     "floor_us": MeasureKind(
         "least time that lines or a chain of computations need", "us", _number("floor.time_ps", PS_PER_US)
     ),

@@ -62,6 +62,9 @@ def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
         words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
         equals = f"; as many with {some_of(best.equals, between='; ', more='; and')}" if best.equals else ""
         tight = f"; {best.tight}" if best.tight else ""
+        if best.sooner_next:
+            others = some_of(best.sooner_next, between="; ", more="; and")
+            tight += f"; from the second iteration on, others may be faster ({others}): use passes: 2"
         found = f"{best.point}, {words}{equals}{tight}" if best.point is not None else f"none, for {best.why_none}"
         yield f"best{on}: {found}"
         if best.left_out:

@@ -16,6 +16,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.ideal.packets import PacketIdeal
 from astra_ns3.network.plan import plan_network
+from astra_ns3.report.explanation.explain import explain
 
 ROUTINGS = ({"kind": "spray"}, {"kind": "spray", "spray": "random"}, {"kind": "flowlet"}, {"kind": "adaptive"})
 
@@ -216,3 +217,60 @@ def test_of_messages_on_unlike_ways_the_fastest_take_their_ideal(tmp_path: Path,
     took, ideal = alone(config, [(0, 1, 100_000)] * 16)
     assert len(set(ideal)) == 1
     assert min(took) == ideal[0] < max(took)
+
+
+def flowlets(uplink: str, gap: str = "50us", hosts_per_leaf: int = 4, leaves: int = 4) -> NetworkConfig:
+    shape = {"kind": "leaf-spine", "leaves": leaves, "spines": 2, "hosts_per_leaf": hosts_per_leaf}
+    topology = {
+        **shape,
+        "link": {"rate": "100Gbps", "delay": "500ns"},
+        "uplink": {"rate": uplink},
+        "switch": {"buffer": "32MB", "pfc": {}},
+        "routing": {"kind": "flowlet", "flowlet_gap": gap},
+    }
+    reliability = {"kind": "selective-repeat", "reordering_packets": 64}
+    transport = {"kind": "roce", "payload": 4096, "congestion_control": "none", "reliability": reliability}
+    return parse_network({"topology": topology, "transport": transport, "observe": {"utilisation": "all"}})
+
+
+def played(config: NetworkConfig, flows: FlowList, backend: str) -> astra_ns3.Result:
+    record = ["flows", "accounts"]
+    return astra_ns3.run(workload=flows, system=small_system(), network=config, backend=backend, record=record)
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_a_flowlet_without_a_pause_has_one_way_and_its_ideal(backend: str) -> None:
+    """Ten megabytes over one of two lines of 50 Gb/s; frames have 82 bytes around 4,096."""
+    result = played(flowlets("50Gbps", hosts_per_leaf=1, leaves=2), FlowList.of([0], [1], [10_000_000], [0]), backend)
+    (took,), (ideal,) = result.flows["end_ps"] - result.flows["start_ps"], result.flows["ideal_ps"]
+    assert took == pytest.approx(10_000_000 * 4178 / 4096 * 160, rel=0.005)
+    assert took == ideal
+    (message,) = explain(result).slowest
+    assert message.excess_ps == 0
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_a_flowlet_whose_frames_are_a_gap_apart_takes_all_ways(backend: str) -> None:
+    """A frame takes 668 ns at 50 Gb/s, and 334 ns before that."""
+    config = flowlets("50Gbps", "100ns", hosts_per_leaf=1, leaves=2)
+    result = played(config, FlowList.of([0], [1], [10_000_000], [0]), backend)
+    (took,) = result.flows["end_ps"] - result.flows["start_ps"]
+    assert took == pytest.approx(10_000_000 * 4178 / 4096 * 80, rel=0.005)
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize(("pause_us", "ways"), [(20, 1), (90, 2)])
+def test_a_queue_pair_takes_another_way_after_a_gap_alone(backend: str, pause_us: int, ways: int) -> None:
+    """Each message is on its way for some 85 us; both spines are free."""
+    config = flowlets("100Gbps", hosts_per_leaf=1, leaves=2)
+    flows = FlowList.of([0, 0], [1, 1], [1_000_000] * 2, [0, (86 + pause_us) * 10**6])
+    lines = played(config, flows, backend).utilisation
+    ports = lines[(lines["port"].isin(["switch0:1", "switch0:2"])) & (lines["wire_bytes"] > 10_000)]["port"]
+    assert ports.nunique() == ways
+
+
+def test_flowlets_of_a_permutation_end_when_packets_do() -> None:
+    """Of sixteen NPUs on four leaves with two uplinks each."""
+    flows = FlowList.of([*range(16)], [(npu + 5) % 16 for npu in range(16)], [2_000_000] * 16, [0] * 16)
+    ends = [played(flowlets("100Gbps"), flows, backend).finish_ps for backend in ("flow", "ns3")]
+    assert ends[0] == pytest.approx(ends[1], rel=0.03)

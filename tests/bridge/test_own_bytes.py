@@ -13,9 +13,12 @@ from support.small_run import SYSTEM, small_system
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.network.recorded import PARTS
+from astra_ns3.report import records
+from astra_ns3.report.comparison.quantities import account_parts
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.explanation import Explanation
-from astra_ns3.report.explanation.own_bytes import recorded_messages
+from astra_ns3.report.own_bytes import account_batches, recorded_messages
 
 US = 1_000_000
 FRAME_PS = 4178 * 80
@@ -179,3 +182,29 @@ def test_over_tcp_a_lone_queue_but_for_the_time_until_the_line_is_busy_is_of_own
     messages, _ = recorded_messages(result)
     assert messages is not None
     assert messages["switch_queue_ps"][0] <= 12 * US < result.accounts["switch_queue_ps"].to_numpy()[0]
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_a_comparison_counts_waits_behind_own_bytes_as_time_on_the_line(backend: str) -> None:
+    """Four megabytes at 100 Gb/s, behind a line four times as fast, which nobody else uses."""
+    found = account_parts(send(over_roce(two_leaves()), FlowList.of([0], [2], [4 * MB], [0]), backend))
+    assert found is not None
+    assert found["on the line"][1] >= 4 * MB * 80 * WIRE
+    assert found["queues of switches"][1] <= FRAME_PS
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_accounts_read_piece_by_piece_are_those_read_at_once(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(5)
+    sources = draw.integers(0, 4, 60)
+    destinations = (sources + draw.integers(1, 4, 60)) % 4
+    sizes, starts = draw.integers(1, 400_000, 60), draw.integers(0, 300 * US, 60)
+    flows = FlowList.of(*(each.tolist() for each in (sources, destinations, sizes, starts)))
+    result = send(over_roce(two_leaves()), flows, backend)
+    whole = recorded_messages(result).messages
+    assert whole is not None
+    monkeypatch.setattr(records, "_ROWS_IN_A_BATCH", 7)
+    pieces = list(account_batches(result, [part.name for part in PARTS]))
+    assert len(pieces) == 9
+    for part in PARTS:
+        np.testing.assert_array_equal(np.concatenate([piece[part.name] for piece in pieces]), whole[part.name])

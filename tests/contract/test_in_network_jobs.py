@@ -11,7 +11,7 @@ import pytest
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.errors import BackendError, InputError
+from astra_ns3.errors import BackendError, InputError, SimulationStalled
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.scenario_view import view_scenario
 from astra_ns3.report.timeline.timeline import write_timeline
@@ -222,3 +222,13 @@ def test_a_switch_spends_no_time_on_a_message_where_an_npu_has_an_endpoint_delay
     assert {delay_ps for _, delay_ps in delays} == {1_000_000}
     assert chain[0].start_ps == 0
     assert chain[-1].end_ps == result.finish_ps
+
+
+def test_flows_whose_reducing_switch_stays_down_say_who_waits_for_it(tmp_path: Path) -> None:
+    """With packets, a queue pair of two reducers gives up."""
+    files = {"network": NETWORK, "scenario": {"network": "network.json", "jobs": [job("a", [0, 1, 4, 5])]}}
+    files["scenario"]["events"] = [{"at": "1us", "switch": "spine 0", "up": False}]
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(SimulationStalled, match=r"waits for \d+ messages: a reducer to 0"):
+        astra_ns3.run_scenario(scenario=tmp_path / "scenario.json", backend="flow", isolated=False)

@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, checked, key_error, refuse_key
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_SECOND, PS_PER_US
 
 LARGEST_SEED = 2**32 - 1
 # Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ in a few low bits alone.
@@ -33,7 +33,8 @@ class Pin(ConfigModel):
 
 
 VALIANT = "valiant"
-PARTING = ("spray", "adaptive", "flowlet")
+FLOWLET = "flowlet"
+PARTING = ("spray", "adaptive", FLOWLET)
 """Kinds that may send packets of a flow on different ways."""
 
 
@@ -91,6 +92,16 @@ class RoutingConfig(ConfigModel):
     def hash_seed(self, run_seed: int) -> int:
         """The seed in use, 0 to 2**32 - 1: the one given, or one for each seed of a run; seed 1 has 0."""
         return (run_seed - 1) * _SPREAD % 2**32 if self.seed is None else self.seed
+
+    def parts(self, frame_bytes: int, slowest_bps: int) -> bool:
+        """Return whether packets of a queue pair may take different ways while it sends.
+
+        With flowlets they don't, unless frames of these bytes that follow each other on the slowest line are a gap
+        apart.
+        """
+        if self.kind != FLOWLET:
+            return self.kind in PARTING
+        return self.gap_ps * slowest_bps < frame_bytes * 8 * PS_PER_SECOND
 
     @property
     def gap_ps(self) -> int:

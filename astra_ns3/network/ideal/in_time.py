@@ -28,7 +28,7 @@ IdealInTime = Callable[[Nodes, Nodes, Numbers, Numbers], Numbers]
 _OF_TIMES = frozenset({"up", "rate_bps", "delay_ps"})
 _FOREVER_PS = 2**62
 # Messages that are asked for together may have started in several epochs; for older ones all are worked out again.
-_KEPT = 128
+_KEPT = 1024
 
 
 def ideal_in_time(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -> IdealInTime | None:

@@ -81,11 +81,14 @@ class PacketIdeal:
 
     def _find(self, from_class: int, to_class: int) -> Ways:
         ends = self._members[from_class][0], self._members[to_class][-1]
+        graph = self._plan.graph
+        if not any(graph.links[port.link].up for port in graph.ports[ends[0]]):
+            return ()  # tables don't tell: a host with one port has none
         try:
             if self._differ:
-                return single_ways(self._plan.graph, self._plan.tables, *ends)
+                return single_ways(graph, self._plan.tables, *ends)
             find = widest_way if self._parts else plain_way
-            return (find(self._plan.graph, self._plan.tables, *ends),)
+            return (find(graph, self._plan.tables, *ends),)
         except InputError:
             return ()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph, Port
 from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.topology.routes import RouteTables
+from astra_ns3.transport.lossless import largest_wire_bytes
+from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
 
 # Of a pair, as the native half has it: where more of its ways differ, a bound stands for them.
 _MOST_WAYS = 64
@@ -38,8 +39,9 @@ def packets_part(plan: NetworkPlan) -> bool:
 
 
 def routing_parts(plan: NetworkPlan) -> bool:
-    """Return whether switches may send packets of a queue pair on different ways."""
-    return plan.config.topology.routing.kind in PARTING
+    """Return whether switches may send packets of a queue pair on different ways while it sends."""
+    frame_bytes = largest_wire_bytes(plan.transports.values()) + PREAMBLE_AND_GAP_BYTES
+    return plan.config.topology.routing.parts(frame_bytes, min((link.rate_bps for link in plan.graph.links), default=1))
 
 
 def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:

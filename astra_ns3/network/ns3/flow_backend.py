@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from astra_ns3.config.topology.routing import FLOWLET
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.frozen import replace
 from astra_ns3.network.door.description import Description, NativeValue
@@ -108,6 +109,7 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "transports": len(kinds),
         "transport_of_dimension": np.array([kinds[kind] for _, kind in dimensions], dtype=np.uint32),
         "packets_part": routing_parts(plan),
+        "flowlet_gap_ps": plan.config.topology.routing.gap_ps if plan.config.topology.routing.kind == FLOWLET else 0,
         "ways_differ": plan.ways_differ,
         "queues": meet_in_queues(plan),
         "grain_bytes": QUEUE_GRAIN_BYTES,

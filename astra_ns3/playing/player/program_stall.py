@@ -44,7 +44,8 @@ def describe_stall(
         return stuck + circle + system.hint_at_a_stall
     stalls = [(npu, _missing(network, system, npu)) for npu in waiting]
     npu, missing = min(stalls, key=_rank_of_cause)
-    return f"{stuck}NPU {npu.number} {_activity(npu, layers)}{_chunk(system, npu, missing)}{system.hint_at_a_stall}"
+    found = _chunk(system, npu, missing, network.npus)
+    return f"{stuck}NPU {npu.number} {_activity(npu, layers)}{found}{system.hint_at_a_stall}"
 
 
 def _circle(system: SystemLayer, layers: Sequence[str], waiting: Sequence[Stuck]) -> str:
@@ -124,14 +125,14 @@ def _layer(label: Label, layers: Sequence[str]) -> str:
     return f"layer '{name}'"
 
 
-def _chunk(system: SystemLayer, npu: Stuck, missing: tuple[int, list[PendingMessage]] | None) -> str:
+def _chunk(system: SystemLayer, npu: Stuck, missing: tuple[int, list[PendingMessage]] | None, npus: int) -> str:
     if not isinstance(npu.blocking, Waiting):
         return ""
     wanted = npu.blocking.handle.collective
     if missing is not None:
         collective, chunk, _ = unpack_instance(missing[0])
         where = f"chunk {chunk}" if collective == wanted else f"which is behind {_name_chunk(system, missing[0])}"
-        return f", {where}: {_list_messages(missing[1])}"
+        return f", {where}: {_list_messages(missing[1], npus)}"
     queued = [chunk for index, chunk, _ in map(unpack_instance, system.waiting(npu.number)) if index == wanted]
     if not queued:
         return ", of which no message is missing"
@@ -144,9 +145,12 @@ def _name_chunk(system: SystemLayer, instance: int) -> str:
     return f"chunk {chunk} of collective {collective} (layer '{system.history.label(collective).layer}')"
 
 
-def _list_messages(pending: Sequence[PendingMessage]) -> str:
+def _list_messages(pending: Sequence[PendingMessage], npus: int) -> str:
+    def end(player: int) -> str:
+        return str(player) if player < npus else "a reducer"
+
     names = [
-        f"{'' if message.sent else 'unsent '}{message.sender} to {message.receiver} "
+        f"{'' if message.sent else 'unsent '}{end(message.sender)} to {end(message.receiver)} "
         f"(step {message.step}, {message.bytes} bytes)"
         for message in pending[:_MOST_MESSAGES]
     ]

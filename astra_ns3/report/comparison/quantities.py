@@ -9,8 +9,8 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
+from astra_ns3.report.own_bytes import account_batches
 from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_parts, pass_words, ps_of, table_of
-from astra_ns3.report.signals import data_batches
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
 
@@ -108,13 +108,13 @@ def _of_sizes(name: str, sizes: FlowSizesDocument) -> Quantities:
 
 
 def account_parts(run: Records) -> Quantities | None:
-    """Where the time of all messages but signals together went, by part; None if the run has no accounts."""
+    """Return where all messages' time went, by part, without signals; None if the run has no accounts."""
     table = table_of(run, "accounts")
     if table is None:
         return None
     names = [part for part in PARTS if part in table.columns]
     sums = dict.fromkeys(names, 0)
-    for batch in data_batches(table, names):
+    for batch in account_batches(run, names):
         for name in names:
             sums[name] += int(batch[name].sum())
     return {PARTS[name]: ("ps", value) for name, value in sums.items()}

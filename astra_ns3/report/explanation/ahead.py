@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from astra_ns3.report.explanation.parts import NIC_WAITS
-from astra_ns3.report.explanation.run_tables import Columns
+from astra_ns3.report.own_bytes import Columns
 from astra_ns3.report.records import table_of
 from astra_ns3.report.tables import Numbers, Records
 

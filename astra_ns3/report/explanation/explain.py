@@ -20,7 +20,6 @@ from astra_ns3.report.explanation.explanation import (
     port_words,
     words_but_for_number,
 )
-from astra_ns3.report.explanation.own_bytes import recorded_messages
 from astra_ns3.report.explanation.parts import (
     KINDS,
     MESSAGE,
@@ -31,7 +30,7 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
-from astra_ns3.report.explanation.run_tables import Columns, Tables, alone_ps, has_accounts
+from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus
 from astra_ns3.report.explanation.what_ifs import (
@@ -50,6 +49,7 @@ from astra_ns3.report.explanation.what_ifs import (
     what_ifs,
 )
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
+from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of

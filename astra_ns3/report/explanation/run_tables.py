@@ -9,14 +9,13 @@ import numpy as np
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
-from astra_ns3.network.recorded import JOB
 from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.explanation.channels import Channels, Handled
-from astra_ns3.report.records import COLLECTIVES, Batch, end_of, stop_of, table_of
+from astra_ns3.report.own_bytes import Columns, has_accounts, messages_of
+from astra_ns3.report.records import COLLECTIVES, end_of, stop_of, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows, is_of_graphs
 from astra_ns3.units import PS_PER_NS
 
-Columns = Batch
 _INSTANCE = ("collective", "chunk", "phase")
 _PHASE_COLUMNS = (*_INSTANCE, "npu", "dimension", "queued_ps", "start_ps", "end_ps")
 _OPERATION_COLUMNS = ("npu", "kind", "collective", "iteration", "start_ps", "end_ps")
@@ -31,22 +30,11 @@ ACCESSES = ("store", "load")
 POSTS = ("issue", "send", "receive", *ACCESSES)
 
 
-def messages_of(run: Records) -> Columns | None:
-    """Return the columns of accounts.parquet, or of flows.parquet if there is none; None if there is neither."""
-    table = table_of(run, "accounts") or table_of(run, "flows")
-    return None if table is None else table.whole([name for name in table.columns if name != JOB.name])
-
-
 def alone_ps(messages: Columns) -> Numbers | None:
     """Return what each message would have taken alone; None where nobody knows."""
     if has_accounts(messages):  # TCP's own part has lines of earlier segments in it
         return None if messages["transport_ps"].any() else messages["alone_ps"]
     return messages["ideal_ps"] if (messages["ideal_ps"] > 0).all() else None
-
-
-def has_accounts(messages: Columns | None) -> bool:
-    """Return whether messages have what they waited for."""
-    return messages is not None and "turn_ps" in messages
 
 
 class _Index:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.frozen import dataclass
-from astra_ns3.report.explanation.run_tables import Columns
+from astra_ns3.report.own_bytes import Columns
 from astra_ns3.report.records import table_of
 from astra_ns3.report.tables import Records
 

@@ -31,7 +31,8 @@ from astra_ns3.report.explanation.parts import (
     WHOLE,
     Segment,
 )
-from astra_ns3.report.explanation.run_tables import Columns, alone_ps, has_accounts
+from astra_ns3.report.explanation.run_tables import alone_ps
+from astra_ns3.report.own_bytes import Columns, has_accounts
 from astra_ns3.transport.transports import TRANSPORTS
 
 FASTER_LINES = "with lines twice as fast"

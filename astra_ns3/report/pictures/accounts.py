@@ -12,10 +12,11 @@ from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel, Series, Words
+from astra_ns3.report.own_bytes import account_batches
 from astra_ns3.report.pictures.kind import COLUMN_INCHES, Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
-from astra_ns3.report.records import COLLECTIVES, Recorded, needed, shown_part
-from astra_ns3.report.signals import data_batches, without_signals
+from astra_ns3.report.records import COLLECTIVES, needed, shown_part
+from astra_ns3.report.signals import without_signals
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import format_time
 
@@ -77,12 +78,12 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
     table = needed(records, "accounts")
     if not table.rows:
         return []
-    bars = _bars(records, table, ("part",), [*PARTS])
+    bars = _bars(records, ("part",), [*PARTS])
     times, _ = without_signals(table, ["start_ps", "end_ps"])
     took = times["end_ps"] - times["start_ps"]
     slow = took >= np.quantile(took, 1 - _SLOWEST)
     slowest, done = np.zeros(len(PARTS)), 0
-    for batch in data_batches(table, [*PARTS]):
+    for batch in account_batches(records, [*PARTS]):
         rows = slow[done : done + len(batch["turn_ps"])]
         slowest += [batch[part][rows].sum() for part in PARTS]
         done += len(rows)
@@ -100,7 +101,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     bars = []
     for shown, table in tables:
         parts = [part for part in PARTS if part in table.columns]
-        ranked = _bars(shown.run, table, ("part", "kind"), parts)
+        ranked = _bars(shown.run, ("part", "kind"), parts)
         if len(ranked) > min(_MOST_BARS, detail):
             notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
         kept = sorted(ranked[: min(_MOST_BARS, detail)], key=lambda bar: bar.place)
@@ -122,9 +123,9 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     return Figure(panels, notes)
 
 
-def _bars(records: Records, table: Recorded, by: Sequence[str], parts: Sequence[str]) -> list[_Bar]:
+def _bars(records: Records, by: Sequence[str], parts: Sequence[str]) -> list[_Bar]:
     """Return a bar for each layer and each value of ``by``, the longest first; layers that are alike share one."""
-    places, sums, counts = _sums(records, table, by, parts)
+    places, sums, counts = _sums(records, by, parts)
     rows = [(place, *key) for key, place in places.items() if counts[place]]
     alike = together(
         rows, lambda row: (unnumbered(row[1]), row[2]), lambda row: float(sums[row[0]].sum() / counts[row[0]])
@@ -138,7 +139,7 @@ def _bars(records: Records, table: Recorded, by: Sequence[str], parts: Sequence[
 
 
 def _sums(
-    records: Records, table: Recorded, by: Sequence[str], parts: Sequence[str]
+    records: Records, by: Sequence[str], parts: Sequence[str]
 ) -> tuple[dict[tuple[str, str], int], Real, Numbers]:
     """Return places of layers with values of ``by``; picoseconds, ``(places, parts)``, and messages of each."""
     places: dict[tuple[str, str], int] = {}
@@ -150,7 +151,7 @@ def _sums(
     most = max(of, default=-1) + 1  # what had nothing to do has a number and no row
     sums, counts = np.zeros((len(places), len(parts))), np.zeros(len(places), dtype=np.int64)
     lookup = np.array([*(of.get(number, other) for number in range(most)), other])
-    for batch in data_batches(table, ["collective", *parts]):
+    for batch in account_batches(records, ["collective", *parts]):
         numbers = batch["collective"]
         group = lookup[np.where((numbers >= 0) & (numbers < most), numbers, most)]
         counts += np.bincount(group, minlength=len(places))

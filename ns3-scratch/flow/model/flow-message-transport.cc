@@ -395,6 +395,11 @@ void
 FlowMessageTransport::Begin(uint32_t number)
 {
     Queue& queue = m_queues[number];
+    const int64_t idlePs = Simulator::Now().GetTimeStep() - queue.idlePs;
+    if (m_context.flowletGapPs > 0 && !queue.isNew && idlePs > m_context.flowletGapPs)
+    {
+        FindWays(queue);
+    }
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
     const uint64_t opening = way.windowBytes > 0 ? way.windowBytes : way.firstWindowBytes;
@@ -418,8 +423,8 @@ FlowMessageTransport::Begin(uint32_t number)
     }
     demand.cap = CapOf(queue);
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
-    const auto idlePs = static_cast<double>(Simulator::Now().GetTimeStep() - queue.idlePs);
-    const bool isIdle = queue.isNew || idlePs >= WindowTripPs(queue, opening);
+    const bool isIdle =
+        queue.isNew || static_cast<double>(idlePs) >= WindowTripPs(queue, opening);
     queue.cap = demand.cap = FindCap(queue, bytes, wireBytes, demand.cap, isIdle);
     demand.roundTripPs = way.roundTripPs;
     demand.inFlight = way.inFlightBytes > 0 ? static_cast<double>(way.inFlightBytes)

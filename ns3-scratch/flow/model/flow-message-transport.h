@@ -37,6 +37,7 @@ struct FlowContext
     std::vector<std::pair<uint32_t, uint32_t>> kinds; //!< by dimension: NPUs, number of transport
     std::vector<FlowTransportKind> transports;        //!< by number
     bool spreads{false};                              //!< packets of a message part
+    int64_t flowletGapPs{0};                          //!< a longer pause ends a way; 0: none does
     bool waysDiffer{false};                           //!< equal ways may have unlike lines
     bool queues{false};                               //!< nothing slows senders: FlowQueues
     FlowGrain grain;                                  //!< of their mixtures

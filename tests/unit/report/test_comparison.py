@@ -29,6 +29,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.frozen import replace
+from astra_ns3.network.recorded import ACCOUNTS
 from astra_ns3.network.run_document import EventDocument, FileDocument, RunDocument, TenantDocument
 from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines, other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
@@ -452,7 +453,8 @@ def test_accounts_are_compared_by_part_if_both_have_them(tmp_path: Path) -> None
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder, waited in zip(folders, ([5, 6], [50, 60]), strict=True):
         played(output=folder)
-        parts = {"start_ps": [0, 1], "end_ps": [100, 200], "turn_ps": [1, 2], "switch_queue_ps": waited}
+        parts = {column.name: [0, 0] for column in ACCOUNTS.columns}
+        parts |= {"start_ps": [0, 1], "end_ps": [100, 200], "turn_ps": [1, 2], "switch_queue_ps": waited}
         parquet.write_table(pa.table(parts), folder / "accounts.parquet")
     a, b = (astra_ns3.Result.load(folder) for folder in folders)
     assert changes(astra_ns3.compare(a, b), "accounts") == {"queues of switches": (11, 110)}

@@ -11,17 +11,21 @@ several ways, all its waits count as waits for others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.frozen import dataclass
+from astra_ns3.network.recorded import JOB
 from astra_ns3.network.run_document import FileDocument
-from astra_ns3.report.explanation.run_tables import Columns, has_accounts, messages_of
+from astra_ns3.report.network_of import network_of
 from astra_ns3.report.ports import paces
-from astra_ns3.report.records import by_value, table_of
+from astra_ns3.report.records import Batch, Recorded, by_value, needed, table_of
+from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Numbers, Records, is_analytical
 from astra_ns3.transport.wire import (
     ETHERNET_HEADER_AND_FCS_BYTES,
@@ -31,16 +35,18 @@ from astra_ns3.transport.wire import (
 )
 from astra_ns3.units import PS_PER_SECOND
 
+Columns = Batch
 Real = npt.NDArray[np.float64]
 _PS_PER_BYTE = 8.0 * PS_PER_SECOND
 _HOP_COLUMNS = ("message", "hop", "port", "arrival_ps", "queue_ps", "paused_ps", "serialisation_ps")
 # A packet's head alone counts ahead of a switch that cuts through; rounding takes less off a whole packet.
 _ALMOST_WHOLE = 0.98
 _WAITS = ("queue_ps", "paused_ps")
-_SEVERAL_WAYS = ("spray", "adaptive", "flowlet")
+# A message with full frames, whatever the payload.
+_LONG_BYTES = 2**30
 
 
-class Recorded(NamedTuple):
+class WithoutOwn(NamedTuple):
     """Messages and, with accounts, the lines that they took (account_hops.parquet), without waits for own bytes.
 
     Messages with accounts have two columns more: ``alone_ps``, what each takes alone on the network; ``later_ps``, how
@@ -85,44 +91,114 @@ class _Frames:
         return cls(full, last, before, max(answer, least) + gap, parts_of)
 
 
-def recorded_messages(run: Records) -> Recorded:
+def has_accounts(messages: Columns | None) -> bool:
+    """Return whether messages have what they waited for."""
+    return messages is not None and "turn_ps" in messages
+
+
+def messages_of(run: Records) -> Columns | None:
+    """Return the columns of accounts.parquet, or of flows.parquet if there is none; None if there is neither."""
+    table = table_of(run, "accounts") or table_of(run, "flows")
+    return None if table is None else table.whole(_columns_of(table))
+
+
+def recorded_messages(run: Records) -> WithoutOwn:
     """Return the messages that a run recorded."""
     messages, table = messages_of(run), table_of(run, "account_hops")
     if messages is None or not has_accounts(messages):
-        return Recorded(messages)
-    hops = None if table is None else table.whole(_HOP_COLUMNS)
-    frames = _Frames.of(run.metadata.get("in_force") or {}, messages["bytes"])
-    if hops is None or _take_several_ways(run, frames):
-        none = np.zeros_like(messages["bytes"])
-        return Recorded(_told(messages, none, none, none), hops)
-    rates, built = _rates_bps(run, messages, hops)
-    if is_analytical(run):
-        return _of_flows(messages, hops, frames, rates, built)
-    return _of_packets(messages, hops, frames, rates)
+        return WithoutOwn(messages)
+    return _Lines(run).without_own(messages, None if table is None else table.whole(_HOP_COLUMNS))
 
 
-def _take_several_ways(run: Records, frames: _Frames) -> bool:
-    """Return whether the packets of a message may share no line but the first and the last."""
-    topology = (run.metadata.get("network") or {}).get("topology") or {}
-    kind = (topology.get("routing") or {}).get("kind", "ecmp")
-    return bool(frames.parts.max(initial=1) > 1) or kind in _SEVERAL_WAYS
+def account_batches(run: Records, columns: Sequence[str]) -> Iterator[Batch]:
+    """Yield columns of accounts, without signals and without waits for own bytes, piece by piece.
 
-
-def _rates_bps(run: Records, messages: Columns, hops: Columns) -> tuple[Real, Real]:
-    """Return the mean rate of each hop's line from the message's turn to the packet's leaving, and the line's rate
-    without events; NaN: not known.
+    Raises InputError if the run has no accounts.
     """
-    begin = (messages["start_ps"] + messages["turn_ps"])[hops["message"]]
-    end = hops["arrival_ps"] + hops["queue_ps"] + hops["paused_ps"] + hops["serialisation_ps"]
-    known, found, built = paces(run), np.full(len(begin), np.nan), np.full(len(begin), np.nan)
-    for port, rows in by_value(hops["port"]):
-        if port in known:
-            found[rows] = known[port].mean_bps(begin[rows], np.maximum(end[rows], begin[rows] + 1))
-            built[rows] = known[port].built_bps
-    return found, built
+    table, hops = needed(run, "accounts"), table_of(run, "account_hops")
+    lines, signals = _Lines(run), Signals.of(table)
+    pieces, first = None if hops is None else _Pieces(hops), 0
+    for messages in table.batches(_columns_of(table)):
+        after = first + len(messages["bytes"])
+        own, _ = lines.without_own(messages, None if pieces is None else pieces.until(first, after))
+        assert own is not None
+        data, first = ~signals.among(messages), after
+        yield {name: own[name][data] for name in columns}
 
 
-def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) -> Recorded:
+def _columns_of(table: Recorded) -> list[str]:
+    return [name for name in table.columns if name != JOB.name]
+
+
+class _Pieces:
+    """The rows of account_hops.parquet, which stand in the order of their messages, for some messages at a time."""
+
+    def __init__(self, table: Recorded) -> None:
+        self._batches = table.batches(_HOP_COLUMNS)
+        self._read: list[Batch] = []
+
+    def until(self, first: int, after: int) -> Columns:
+        """Return the rows of the messages from ``first`` to before ``after``, numbered from 0; then they are gone."""
+        while not self._read or not len(self._read[-1]["message"]) or self._read[-1]["message"][-1] < after:
+            if (batch := next(self._batches, None)) is None:
+                break
+            self._read.append(batch)
+        if not self._read:
+            return {name: np.zeros(0, object if name == "port" else np.int64) for name in _HOP_COLUMNS}
+        every = {name: np.concatenate([batch[name] for batch in self._read]) for name in _HOP_COLUMNS}
+        end = int(np.searchsorted(every["message"], after))
+        self._read = [{name: column[end:] for name, column in every.items()}]
+        return {name: column[:end] - first if name == "message" else column[:end] for name, column in every.items()}
+
+
+class _Lines:
+    """The lines and the transport of a run, by which waits for own bytes are told."""
+
+    def __init__(self, run: Records) -> None:
+        self._in_force = run.metadata.get("in_force") or {}
+        self._paces = paces(run)
+        slowest_bps = min((pace.built_bps for pace in self._paces.values()), default=None)
+        self._several_ways = _take_several_ways(run, slowest_bps)
+        self._of_flows = is_analytical(run)
+
+    def without_own(self, messages: Columns, hops: Columns | None) -> WithoutOwn:
+        """Return messages that have accounts, and their lines, without waits for own bytes."""
+        if hops is None or self._several_ways:
+            none = np.zeros_like(messages["bytes"])
+            return WithoutOwn(_told(messages, none, none, none), hops)
+        frames, (rates, built) = _Frames.of(self._in_force, messages["bytes"]), self._rates_bps(messages, hops)
+        if self._of_flows:
+            return _of_flows(messages, hops, frames, rates, built)
+        return _of_packets(messages, hops, frames, rates)
+
+    def _rates_bps(self, messages: Columns, hops: Columns) -> tuple[Real, Real]:
+        """Return the mean rate of each hop's line from the message's turn to the packet's leaving, and the line's rate
+        without events; NaN: not known.
+        """
+        begin = (messages["start_ps"] + messages["turn_ps"])[hops["message"]]
+        end = hops["arrival_ps"] + hops["queue_ps"] + hops["paused_ps"] + hops["serialisation_ps"]
+        found, built = np.full(len(begin), np.nan), np.full(len(begin), np.nan)
+        for port, rows in by_value(hops["port"]):
+            if port in self._paces:
+                found[rows] = self._paces[port].mean_bps(begin[rows], np.maximum(end[rows], begin[rows] + 1))
+                built[rows] = self._paces[port].built_bps
+        return found, built
+
+
+def _take_several_ways(run: Records, slowest_bps: int | None) -> bool:
+    """Return whether the packets of a message may share no line but the first and the last."""
+    in_force, network = run.metadata.get("in_force") or {}, network_of(run.metadata)
+    roce = in_force.get("roce")
+    if roce and roce["split_messages"] and roce["queue_pairs_per_pair"] > 1:
+        return True
+    if isinstance(network, NetworkConfig) and slowest_bps is not None:
+        full_bytes = _Frames.of(in_force, np.full(1, _LONG_BYTES)).full
+        return network.topology.routing.parts(int(full_bytes[0]), slowest_bps)
+    topology = (run.metadata.get("network") or {}).get("topology") or {}
+    return (topology.get("routing") or {}).get("kind") in PARTING
+
+
+def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) -> WithoutOwn:
     """Follow each message's packets as if they were alone, line by line; what its sender held back doesn't queue."""
     count, of = len(messages["bytes"]), hops["message"]
     came, heads, slowest, answers = (np.zeros(count) for _ in range(4))
@@ -165,10 +241,10 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
         "nic_paused_ps": unqueued.astype(np.int64),
     }
     told = _told(found, _shifted(found, shifts), *(each.astype(np.int64) for each in (came, answers)))
-    return Recorded(told, {**hops, **{name: hops[name] - own[name] for name in _WAITS}})
+    return WithoutOwn(told, {**hops, **{name: hops[name] - own[name] for name in _WAITS}})
 
 
-def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, built: Real) -> Recorded:
+def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, built: Real) -> WithoutOwn:
     """Take out of waits at lines that an event slowed what the own bytes need there; a line may carry a share of them.
 
     Flows' time on the line is that of the slowest line, so other lines have no waits for own bytes.
@@ -181,7 +257,7 @@ def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, bu
     _shifted(found, {"nic_queue_ps": np.bincount(of[first], own[first], count).astype(np.int64)})
     later = _shifted(found, {"switch_queue_ps": np.bincount(of[~first], own[~first], count).astype(np.int64)})
     told = _told(found, later, later, messages["acknowledgement_ps"])  # nothing delays an answer there
-    return Recorded(told, {**hops, "queue_ps": hops["queue_ps"] - own})
+    return WithoutOwn(told, {**hops, "queue_ps": hops["queue_ps"] - own})
 
 
 def _shifted(messages: dict[str, Numbers], shifts: Mapping[str, Numbers]) -> Numbers:
