@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from traceback import walk_tb
@@ -32,7 +31,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings, is_below
-from astra_ns3.network.ideal.in_time import ideal_in_time
+from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
 from astra_ns3.playing.drivers.driver import Heartbeat
@@ -291,7 +290,7 @@ def _members(
 ) -> list[Member]:
     """Return what plays each tenant, on the network as the tenant sees it."""
     scenario = scenario_of(tenants)
-    ideal = ideal_in_time(scenario.plan, request.backend_name, tenants[0].compatibility)
+    ideal = ideal_of(scenario.plan, request.backend_name, tenants[0].compatibility)
     waited_for = {each.after.job for each in scenario.tenants if each.after and each.after.passes}
     members = []
     for number, (view, inputs, (tenant, part)) in enumerate(zip(views, tenants, request.parts, strict=True)):
@@ -305,7 +304,7 @@ def _members(
             sink if recorder.timeline else None,
             beat,
             sink,
-            scenario.ideal_of(number, ideal, partial(getattr, view, "start_ps", 0)),
+            scenario.ideal_of(number, ideal),
             sink if recorder.nodes else None,
             inputs.slowdown,
             view.passes_done if counts and isinstance(view, TenantNetwork) else None,

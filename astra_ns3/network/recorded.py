@@ -376,7 +376,7 @@ COMPLETIONS = RecordedTable(
         Column("bytes", "int64", "B", "size"),
         Column("start_ps", "int64", "ps", "its start, or when what it waits for was delivered"),
         Column("end_ps", "int64", "ps", "when it was delivered, both NPUs' endpoint delays included"),
-        Column("ideal_ps", "int64", "ps", "time alone on the idle network of its start; 0: not known"),
+        Column("ideal_ps", "int64", "ps", "time alone on the idle network as it was built; 0: not known"),
     ),
 )
 RECORDED_TABLES = (

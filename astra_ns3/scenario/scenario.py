@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.ideal.in_time import IdealInTime
+from astra_ns3.network.backends import Ideal
 from astra_ns3.network.instance import TenantBits
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.recorded import TableSink
@@ -165,18 +165,14 @@ class Scenario:
         own = self.tenants[tenant]
         return sink if sink is None or self.is_a_run else TenantTables(sink, own.name, own.job_name)
 
-    def ideal_of(
-        self, tenant: int, ideal: IdealInTime | None, start_ps: Callable[[], int] = lambda: 0
-    ) -> IdealInTime | None:
-        """Return the network's ``ideal`` as a tenant asks for it: by ranks, and times since its ``start_ps``."""
+    def ideal_of(self, tenant: int, ideal: Ideal | None) -> Ideal | None:
+        """Return the network's ``ideal`` as a tenant asks for it, by ranks."""
         if ideal is None or self.is_a_run:
             return ideal
         if self.tenants[tenant].berth is not None:
             return None
         npus = np.array(self.tenants[tenant].npus, dtype=np.int32)
-        return lambda sources, destinations, sizes, starts_ps: ideal(
-            npus[sources], npus[destinations], sizes, starts_ps + start_ps()
-        )
+        return lambda sources, destinations, sizes: ideal(npus[sources], npus[destinations], sizes)
 
 
 def waiting_line(scenario: Scenario) -> WaitingLine | None:

@@ -16,7 +16,7 @@ from astra_ns3.experiments.forecasting.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.ideal.in_time import IdealInTime
+from astra_ns3.network.backends import Ideal
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.playing.drivers.driver import Driver
 from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
@@ -46,7 +46,7 @@ class Playing:
     on_heartbeat: Callable[[int, int], None] | None = None
     rows_to: TableSink | None = None
     """Takes the rows of tables that a kind of workload always has, if rows are kept."""
-    ideal: IdealInTime | None = None
+    ideal: Ideal | None = None
     """The times of messages alone on the network; None: nobody knows."""
     nodes_to: TableSink | None = None
     """Takes every node of a workload of graphs."""

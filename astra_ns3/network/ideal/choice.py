@@ -7,13 +7,7 @@ from astra_ns3.network.backends import Ideal, abilities_of
 from astra_ns3.network.ideal.grid_ideal import later
 from astra_ns3.network.plan import AnyPlan
 
-ENDPOINTS = 2
-"""So many NPUs spend their delay on a message."""
-
-
-def alone_of(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -> Ideal | None:
-    """Return what messages take alone without what NPUs spend on them; see :func:`ideal_of`."""
-    return abilities_of(backend).ideal(plan, compatibility)
+_ENDPOINTS = 2
 
 
 def ideal_of(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -> Ideal | None:
@@ -21,8 +15,8 @@ def ideal_of(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -
 
     None: nobody knows, since the backend is a user's own.
     """
-    alone = alone_of(plan, backend, compatibility)
+    alone = abilities_of(backend).ideal(plan, compatibility)
     if alone is None:
         return None
-    endpoints_ps = ENDPOINTS * plan.endpoint.delay_ps
+    endpoints_ps = _ENDPOINTS * plan.endpoint.delay_ps
     return lambda sources, destinations, sizes: later(alone(sources, destinations, sizes), endpoints_ps)

@@ -12,7 +12,6 @@ from collections.abc import Hashable
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
 from astra_ns3.network.ideal.ways import Way, packets_part, plain_way, single_ways, widest_way
 from astra_ns3.network.plan import NetworkPlan
@@ -39,7 +38,7 @@ class PacketIdeal:
         self._rounding_ps = plan.time_rounding_ps
 
     def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
-        """Picoseconds of each message, all columns of shape ``(messages,)``; 0: nothing leads there."""
+        """Picoseconds of each message, all columns of shape ``(messages,)``."""
         found = np.zeros(len(sizes), dtype=np.int64)
         inside = self._hosts[sources] == self._hosts[destinations]
         local = self._plan.graph.local
@@ -81,16 +80,10 @@ class PacketIdeal:
 
     def _find(self, from_class: int, to_class: int) -> Ways:
         ends = self._members[from_class][0], self._members[to_class][-1]
-        graph = self._plan.graph
-        if not any(graph.links[port.link].up for port in graph.ports[ends[0]]):
-            return ()  # tables don't tell: a host with one port has none
-        try:
-            if self._differ:
-                return single_ways(graph, self._plan.tables, *ends)
-            find = widest_way if self._parts else plain_way
-            return (find(graph, self._plan.tables, *ends),)
-        except InputError:
-            return ()
+        if self._differ:
+            return single_ways(self._plan.graph, self._plan.tables, *ends)
+        find = widest_way if self._parts else plain_way
+        return (find(self._plan.graph, self._plan.tables, *ends),)
 
     def _times(self, kind: str, ways: Ways, sizes: Numbers) -> Numbers:
         transport = self._plan.transports[kind]
@@ -111,9 +104,7 @@ def _with_answer(ways: Ways, frames: Frames, answer_bytes: int, rounding_ps: int
 
 
 def _fastest_ps(ways: Ways, frames: Frames, rounding_ps: int) -> Numbers:
-    """Return the time of frames over the way that takes them in the least; 0 without any."""
-    if not ways:
-        return np.zeros(len(frames[0][0]), dtype=np.int64)
+    """Return the time of frames over the way that takes them in the least."""
     fastest = _travel_ps(ways[0], frames, rounding_ps)
     for way in ways[1:]:
         fastest = np.minimum(fastest, _travel_ps(way, frames, rounding_ps))
@@ -245,4 +236,4 @@ def _surroundings(graph: Graph, host: int) -> Hashable:
     links = [(port.peer, graph.links[port.link]) for port in graph.ports[host]]
     if any(peer < graph.hosts for peer, _ in links):
         return host
-    return tuple(sorted((peer, link.cost, link.delay_ps, link.rate_bps, link.up) for peer, link in links))
+    return tuple(sorted((peer, link.cost, link.delay_ps, link.rate_bps) for peer, link in links))

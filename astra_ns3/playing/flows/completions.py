@@ -12,11 +12,11 @@ from astra_ns3.network.recorded import COMPLETIONS, TableSink
 
 _ROWS_AT_ONCE = 1 << 16
 
-Ideal = Callable[[Places, Places, Numbers, Numbers], Numbers]
-"""From sources, destinations, sizes and starts to the time that each flow would take alone, in ps (0: not known)."""
+Ideal = Callable[[Places, Places, Numbers], Numbers]
+"""From sources, destinations and sizes to the time that each flow would take alone, in ps (0: not known)."""
 
 
-def not_known(sources: Places, destinations: Places, sizes_bytes: Numbers, starts_ps: Numbers) -> Numbers:
+def not_known(sources: Places, destinations: Places, sizes_bytes: Numbers) -> Numbers:
     """An :data:`Ideal` for a network of which nothing is known."""
     return np.zeros(len(sizes_bytes), dtype=np.int64)
 

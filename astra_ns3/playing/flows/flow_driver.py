@@ -58,8 +58,7 @@ class FlowDriver(Driver):
         self._reported = report_npu
         self._on_heartbeat = on_heartbeat
         self._ideal = ideal
-        self._asked_ps = np.zeros((2, len(flows)), dtype=np.int64)
-        """Times that flows that have begun take alone, and one byte of each; 0: not asked yet, or not known."""
+        self._ideal_ps = ideal(flows.sources, flows.destinations, flows.sizes_bytes)
         self._completions = Completions(completions_to)
         schedule = network.register_schedule(message_schedule())
         measured = () if network.delivers_whole else tuple(range(network.npus))
@@ -98,11 +97,11 @@ class FlowDriver(Driver):
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
         self._network.hand_over_rows()
-        self._completions.hand_over(self._flows, self._player, self._alone_ps())
+        self._completions.hand_over(self._flows, self._player, self._ideal_ps)
 
     def close_journal(self) -> None:
         """Nothing more will happen: hand all on."""
-        self._completions.hand_over(self._flows, self._player, self._alone_ps())
+        self._completions.hand_over(self._flows, self._player, self._ideal_ps)
 
     def progress(self) -> tuple[int, int, int, int]:
         """Lists done, lists (one), flows delivered, flows."""
@@ -138,35 +137,19 @@ class FlowDriver(Driver):
 
     def flow_totals(self) -> FlowTotals | None:
         """The totals of the flows so far; of flows that may never start, those of the flows that have."""
-        flows, ideal_ps = self._flows, self._alone_ps()
-        byte_ps = self._asked_ps[1]
+        flows, ideal_ps = self._flows, self._ideal_ps
         starts_ps, ends_ps = self._player.starts_ps, self._player.ends_ps
         if self._cut_off or self._more is not None:
             begun = np.flatnonzero(starts_ps >= 0)
             if not len(begun):
                 return None
             starts_ps, ends_ps, ideal_ps, flows = starts_ps[begun], ends_ps[begun], ideal_ps[begun], flows.some(begun)
-            byte_ps = byte_ps[begun]
         goodput = (
             at_mean_rates(starts_ps, ends_ps, flows.sizes_bytes)
             if self._network.delivers_whole
             else intervals_of(self._player.curve, self._network.now_ps(), self._network.delivered_bytes() or 0)
         )
-        return flow_totals(flows, starts_ps, ends_ps, ideal_ps, goodput, byte_ps)
-
-    def _alone_ps(self) -> npt.NDArray[np.int64]:
-        """Return what each flow that is delivered would take alone, at the time of its start; 0 for others.
-
-        The network is asked as flows begin, since it works out only once what it is like at each time.
-        """
-        starts_ps, ends_ps = self._player.starts_ps, self._player.ends_ps
-        new = np.flatnonzero((starts_ps >= 0) & (self._asked_ps[0] == 0))
-        if len(new) and self._ideal is not not_known:
-            twice, a_byte = np.tile(new, 2), np.ones(len(new), dtype=np.int64)
-            sizes = np.concatenate([self._flows.sizes_bytes[new], a_byte])
-            found = self._ideal(self._flows.sources[twice], self._flows.destinations[twice], sizes, starts_ps[twice])
-            self._asked_ps[:, new] = found.reshape(2, len(new))
-        return np.where(ends_ps >= 0, np.minimum(self._asked_ps[0], ends_ps - starts_ps), 0)
+        return flow_totals(flows, starts_ps, ends_ps, ideal_ps, goodput, self._ideal)
 
     def totals(self) -> npt.NDArray[np.int64]:
         """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done.
@@ -202,7 +185,9 @@ class FlowDriver(Driver):
             return
         more = next(self._more)
         self._flows = joined(self._flows, more)
-        self._asked_ps = np.concatenate([self._asked_ps, np.zeros((2, len(more)), dtype=np.int64)], axis=1)
+        self._ideal_ps = np.concatenate(
+            [self._ideal_ps, self._ideal(more.sources, more.destinations, more.sizes_bytes)]
+        )
         self._player.add(more, last=False)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.network.records import FLOW_PERCENTILES, FlowTotals
 from astra_ns3.network.run_document import FlowSizesDocument
+from astra_ns3.playing.flows.completions import Ideal, not_known
 
 # As a power of ten: flows of up to a kilobyte are one class.
 _SMALLEST_CLASS = 3
@@ -24,11 +25,11 @@ def flow_totals(
     ends_ps: Numbers,
     ideal_ps: Numbers,
     goodput: tuple[tuple[int, int, int], ...],
-    byte_ps: Numbers | None = None,
+    alone: Ideal = not_known,
 ) -> FlowTotals:
-    """The totals. ``starts_ps``, ``ends_ps``: of each flow, below 0 for not yet; ``ideal_ps``: 0 for not known or yet.
+    """The totals. ``starts_ps``, ``ends_ps``: of each flow, below 0 for not yet; ``ideal_ps``: 0 for not known.
 
-    ``byte_ps``: what a byte of each takes alone.
+    ``alone``: what others would take.
     """
     started, done = np.flatnonzero(starts_ps >= 0), np.flatnonzero(ends_ps >= 0)
     sizes, times, ideal = flows.sizes_bytes[done], ends_ps[done] - starts_ps[done], ideal_ps[done]
@@ -45,7 +46,7 @@ def flow_totals(
         sizes=tuple(_by_size(sizes, times, ideal)),
         bins=tuple(_in_bins(sizes, times, ideal)),
         goodput=goodput,
-        overlapping=_overlapping(flows, starts_ps, ends_ps, ideal_ps, byte_ps),
+        overlapping=_overlapping(flows, starts_ps, ends_ps, ideal_ps, alone),
     )
 
 
@@ -62,9 +63,7 @@ def percentile(ordered: npt.NDArray[np.generic], percent: float) -> int | float:
     return found
 
 
-def _overlapping(
-    flows: FlowList, starts_ps: Numbers, ends_ps: Numbers, ideal_ps: Numbers, byte_ps: Numbers | None
-) -> int:
+def _overlapping(flows: FlowList, starts_ps: Numbers, ends_ps: Numbers, ideal_ps: Numbers, alone: Ideal) -> int:
     """How many may have waited for the one of their pair that started last.
 
     They started before its last byte had surely left, and didn't take the time that they take alone.
@@ -78,7 +77,7 @@ def _overlapping(
     as_alone = (ends_ps[after] >= 0) & (ends_ps[after] - starts_ps[after] <= ideal_ps[after])
     some = np.flatnonzero((pairs[1:] == pairs[:-1]) & on_its_way & ~as_alone)
     before, after = before[some], after[some]
-    a_byte_ps = 0 if byte_ps is None else byte_ps[before]
+    a_byte_ps = alone(flows.sources[before], flows.destinations[before], np.ones(len(some), dtype=np.int64))
     return int(((ends_ps[before] < 0) | (starts_ps[after] < ends_ps[before] - a_byte_ps)).sum())
 
 
