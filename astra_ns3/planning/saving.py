@@ -23,6 +23,7 @@ from astra_ns3.planning.page import (
     sections,
 )
 from astra_ns3.planning.plan import Plan
+from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import COLUMNS, faster_next, losses, ranked_rows
 from astra_ns3.planning.text import head_of, page_table_of
 from astra_ns3.report.figures import with_matplotlib
@@ -78,4 +79,9 @@ def command_of(plan: Plan) -> str:
     words += [] if request.samples is None else ["--samples", str(request.samples)]
     for option, values in (("--hold", request.held), ("--set", request.changes)):
         words += [word for key, value in values.items() for word in (option, f"{key}={as_text(value)}")]
+    usual = PlanRequest(request.model, request.network)
+    for option, name in (("--cpu-time", "cpu_seconds"), ("--packets-cpu-time", "packet_seconds")):
+        seconds = getattr(request, name)
+        words += [] if seconds == getattr(usual, name) else [option, "none" if seconds is None else f"{seconds:g}s"]
+    words += [] if request.packets is None else ["--packets", str(request.packets)]
     return shlex.join([*words, "-o", str(request.folder)])

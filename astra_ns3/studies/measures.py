@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from astra_ns3.experiments.listing.columns import at
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.frozen import dataclass
-from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.records import Recorded, table_of
 from astra_ns3.report.signals import without_signals
 from astra_ns3.report.summary import hidden_by_the_next_ps
@@ -40,7 +39,8 @@ class _Run:
 
     def __init__(self, result: Result) -> None:
         self._result = result
-        self.metadata: Mapping[str, Any] = result.metadata  # its numbers are read by their dotted keys
+        self.document = result.metadata
+        self.metadata: Mapping[str, Any] = self.document  # its numbers are read by their dotted keys
         self.statistics: Mapping[str, int | float] = result.metadata.get("statistics", {})
 
     def has(self, name: str) -> bool:
@@ -188,7 +188,7 @@ def _npu_memory(run: _Run) -> Measure:
 def _hidden_by_the_next(run: _Run) -> Measure:
     if "throughput" not in run.metadata or "passes" not in run.metadata:
         return None
-    return hidden_by_the_next_ps(cast(RunDocument, run.metadata)) / PS_PER_US
+    return hidden_by_the_next_ps(run.document) / PS_PER_US
 
 
 def _fits(run: _Run) -> Measure:

@@ -9,6 +9,7 @@ import pytest
 from support.roce_network import LOSSLESS, Flow, play_flows, roce_network, roce_star
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.changes import Change, LinkTarget, State
 
 US, MB = 10**6, 1_000_000
@@ -104,3 +105,23 @@ def test_what_changes_elsewhere_changes_no_window(control: str, tmp_path: Path) 
     plain, changed = _ends(network, MB, tmp_path / "plain"), _ends(network, MB, tmp_path / "changed", changes)
     assert changed["flow"] == pytest.approx(plain["flow"], rel=1e-6)
     assert changed["ns3"] == pytest.approx(plain["ns3"], rel=1e-6)
+
+
+def test_adaptive_routing_sends_over_ports_in_proportion_to_their_rates(tmp_path: Path) -> None:
+    """A quarter of 100 Gb/s on one of two uplinks leaves 125 Gb/s for what the NIC sends at 100."""
+    topology = {
+        "kind": "leaf-spine",
+        "leaves": 2,
+        "spines": 2,
+        "hosts_per_leaf": 1,
+        "link": _link("100Gbps"),
+        "uplink": {"rate": "100Gbps"},
+        "switch": SWITCH,
+        "routing": {"kind": "adaptive"},
+    }
+    reliability = {"kind": "selective-repeat", "reordering_packets": 64, "timeout": "20ms"}
+    network = roce_network(topology, congestion_control="none", payload=4096, reliability=reliability)
+    uplink = next(number for number, link in enumerate(build_graph(network.topology).links) if link.kind != "link")
+    ends = _ends(network, 8 * MB, tmp_path, [Change(0, LinkTarget(uplink), State(rate_bps=25 * 10**9))])
+    assert ends["ns3"] == pytest.approx(8 * MB * 80 * 4178 / 4096, rel=0.02)
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.02)

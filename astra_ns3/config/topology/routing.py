@@ -33,8 +33,8 @@ class Pin(ConfigModel):
 
 
 VALIANT = "valiant"
-FLOWLET = "flowlet"
-PARTING = ("spray", "adaptive", FLOWLET)
+ADAPTIVE, FLOWLET = "adaptive", "flowlet"
+PARTING = ("spray", ADAPTIVE, FLOWLET)
 """Kinds that may send packets of a flow on different ways."""
 
 

@@ -58,7 +58,7 @@ class RoceControl(ConfigModel):
     flow_rise_round_trips: ClassVar[float] = 0.0
     """For flows without packets: round trips until it sends at a rate that has become higher; 0: none."""
     flow_errors_percent: ClassVar[tuple[int, int] | None] = None
-    """For flows without packets: the least and the largest error of a finish time in random cases: docs/flow.md."""
+    """For flows without packets: the least and the largest error of a finish time that was found: docs/flow.md."""
     flow_held_back: ClassVar[bool] = True
     """For flows without packets: the network may slow a queue pair even where it neither pauses nor has a window."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
@@ -154,7 +154,7 @@ class Dcqcn(_FromSet):
     """DCQCN: a CNP cuts the rate by alpha / 2; a timer and a byte counter raise it again."""
 
     kind: Literal["dcqcn"] = "dcqcn"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-25, 7)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-44, 10)
     needs_ecn: ClassVar[bool] = True
     needs_cnps: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"

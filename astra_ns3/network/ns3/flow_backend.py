@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from astra_ns3.config.topology.routing import FLOWLET
+from astra_ns3.config.topology.routing import ADAPTIVE, FLOWLET
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.frozen import replace
 from astra_ns3.network.door.description import Description, NativeValue
@@ -50,6 +50,8 @@ _ACKNOWLEDGED = (
     "completion: acknowledged: queues don't delay acknowledgements of flows; beside other traffic jobs ended up to 33% "
     "earlier than with packets (docs/flow.md); use --backend ns3"
 )
+# Switches that choose by the length of queues send more over faster ports.
+_BY_QUEUES = (ADAPTIVE, FLOWLET)
 _ROUGH = "flows play {} (docs/flow.md); compare congestion controls with --backend ns3"
 _CUT_THROUGH = (
     "flows play cut_through as if all lines were idle (docs/flow.md): with several switches, finish times were 3% to "
@@ -102,14 +104,15 @@ class FlowBackend(SessionBackend):
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
     describe_fabric(description, plan, _without_queues(plan.graph), seed)
     kinds = {kind: number for number, kind in enumerate(plan.transports)}
-    dimensions = plan.transport_of_dimensions
+    dimensions, routing = plan.transport_of_dimensions, plan.config.topology.routing
     for npus, _ in dimensions:
         description.add("dimension", {"npus": npus, "transport": "flow"})
     values: dict[str, NativeValue] = {
         "transports": len(kinds),
         "transport_of_dimension": np.array([kinds[kind] for _, kind in dimensions], dtype=np.uint32),
         "packets_part": routing_parts(plan),
-        "flowlet_gap_ps": plan.config.topology.routing.gap_ps if plan.config.topology.routing.kind == FLOWLET else 0,
+        "parts_by_rate": routing.kind in _BY_QUEUES,
+        "flowlet_gap_ps": routing.gap_ps if routing.kind == FLOWLET else 0,
         "ways_differ": plan.ways_differ,
         "queues": meet_in_queues(plan),
         "grain_bytes": QUEUE_GRAIN_BYTES,

@@ -48,6 +48,8 @@ _SMALL = 6
 _FEW_NAMES = 20
 # A logarithmic axis whose last number is at most so many times its first has values at 1, 2, 5, 10, ...
 _NARROW = 300
+# So many times: values at 1, 2, 3, 4, ...
+_WITHIN_TEN = 6
 # Letters of all names on the x-axis of a panel of full width, beyond which they are turned.
 _LONG_LABELS = 44
 # Letters of a title that a panel of full width has room for.
@@ -323,7 +325,10 @@ def _log_ticks(own: XAxis | YAxis, axis: Axis) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = own.get_view_interval()
-    own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,)))
+    every = tuple(map(float, range(1, 10)))
+    own.set_major_locator(
+        LogLocator(subs=every if high < _WITHIN_TEN * low else (1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,))
+    )
     own.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(round(value)) if axis.sizes else f"{value:g}"))
     own.set_minor_formatter(NullFormatter())
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from astra_ns3.errors import wrong
 from astra_ns3.report.figures.figure import Axis, Bars, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, tails
 from astra_ns3.report.pictures.completion import ALIKE, columns_of, slowdowns_by_size, with_ideal
@@ -24,8 +25,11 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     every = (records, *choice.beside)
     found: list[Found] = []
     for index, (run, each) in enumerate(zip(tails(names_of(every)), every, strict=True)):
-        flows = with_ideal(columns_of(each))
+        every_flow = columns_of(each)
+        flows = with_ideal(every_flow)
         sizes = flows["bytes"]
+        if len(every_flow["bytes"]) and not len(sizes):
+            raise wrong("has nothing for 'slowdown': times alone are known over RoCE, and of lists of flows")
         if len(sizes):
             if sizes.max() <= ALIKE * sizes.min():
                 flows = {**flows, "bytes": np.full_like(sizes, sizes.max())}
@@ -45,10 +49,8 @@ def _against_size(found: Sequence[Found], several: bool) -> Panel:
         for number, (name, y) in enumerate(lines.items())
     ]  # fmt: skip
     x_axis = Axis("size of the message", "bytes", log=bool(curves), sizes=True, grid=True)
-    empty = "" if curves else "of no message is the time alone known: slowdowns need RoCE, or a list of flows"
-    return Panel(
-        x_axis, Axis("slowdown", log=bool(curves), grid=True), curves, empty=empty, note=_few(found), height=1.6
-    )
+    y_axis, empty = Axis("slowdown", log=bool(curves), grid=True), "" if curves else "no message has arrived"
+    return Panel(x_axis, y_axis, curves, empty=empty, note=_few(found), height=1.6)
 
 
 def _of_one_size(found: Sequence[Found], size: int, several: bool) -> Panel:

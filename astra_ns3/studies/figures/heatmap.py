@@ -52,5 +52,8 @@ def _map(panel: Panel, together: Sequence[data.Series], figure: FigureConfig) ->
         drawn.append(Words(column, row, words, colour="white" if value < middle else "black"))
     measure = panel.series[0].measure
     names = [each.label.removesuffix(measure).strip() or measure for each in panel.series]
-    y = Axis(names=labels(names), at=range(len(names)), letters=6.5)
+    before = {name.rpartition(" ")[0] for name in names}
+    common = before.pop() if len(before) == 1 else ""
+    own = [name.removeprefix(common).strip() for name in names]
+    y = Axis(common, names=labels(own), at=range(len(names)), letters=6.5)
     return names_axis(panel.places, panel.x), y, drawn

@@ -209,4 +209,4 @@ def _flow_errors(control: RoceControl) -> str:
     if control.flow_errors_percent is None:
         return ""
     least, most = control.flow_errors_percent
-    return f"{control.kind} roughly: finish times were {least}% to {most:+}% off those of packets in random cases"
+    return f"{control.kind} roughly: finish times were {least}% to {most:+}% off those of packets in cases tried"

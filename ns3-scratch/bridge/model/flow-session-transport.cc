@@ -91,6 +91,7 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
         flows.kinds.emplace_back(each.npus, kinds[dimension++]);
     }
     part("packets_part", flows.spreads);
+    part("parts_by_rate", flows.spreadsByRate);
     part("flowlet_gap_ps", flows.flowletGapPs);
     part("ways_differ", flows.waysDiffer);
     flows.rooms = ReadRooms(part);

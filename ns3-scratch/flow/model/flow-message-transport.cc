@@ -56,7 +56,7 @@ FlowMessageTransport::FlowMessageTransport(FlowContext context)
       m_meter(m_context.meterPs),
       m_rooms(m_context.hosts.size(), m_context.rooms),
       m_network(*this, m_meter, m_accountant != nullptr, m_rooms),
-      m_paths(m_context.hosts, m_context.spreads),
+      m_paths(m_context.hosts, m_context.spreads, m_context.spreadsByRate),
       m_numbers(m_context.hostOfNpu.size()),
       m_pairsOf(m_context.hostOfNpu.size()),
       m_ports(m_context.hosts.size(), FIRST_PORT)
@@ -491,6 +491,22 @@ FlowMessageTransport::CapOf(const Queue& queue) const
     return inFlight / WindowTripPs(queue, window);
 }
 
+FlowWindow
+FlowMessageTransport::WindowOf(const Queue& queue) const
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const Way& way = m_ways[queue.way];
+    // Of full packets, since a window spans messages of any size.
+    const double bytesPerPs = BytesPerPs(queue.narrowestBps) * kind.payloadBytes /
+                              static_cast<double>(kind.WireBytes(kind.payloadBytes));
+    const uint64_t opening = way.windowBytes > 0 ? way.windowBytes : way.firstWindowBytes;
+    return {way.windowBytes > 0 ? static_cast<double>(way.windowBytes) : FlowShares::NO_LIMIT,
+            kind.windowGrowth,
+            static_cast<double>(kind.windowStepBytes),
+            bytesPerPs,
+            WindowTripPs(queue, opening)};
+}
+
 double
 FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, double cap, bool anew)
     const
@@ -502,18 +518,8 @@ FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, do
     {
         return cap;
     }
-    // Of full packets, since a window spans messages of any size.
-    const double bytesPerPs =
-        line * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes));
-    const uint64_t opening = way.windowBytes > 0 ? way.windowBytes : way.firstWindowBytes;
-    const double roundTripPs = WindowTripPs(queue, opening);
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    const FlowWindow window{way.windowBytes > 0 ? static_cast<double>(way.windowBytes)
-                                                : FlowShares::NO_LIMIT,
-                            kind.windowGrowth,
-                            static_cast<double>(kind.windowStepBytes),
-                            bytesPerPs,
-                            roundTripPs};
+    const FlowWindow window = WindowOf(queue);
     if (anew)
     {
         queue.growingBytes = queue.isNew ? static_cast<double>(way.firstWindowBytes)
@@ -521,6 +527,7 @@ FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, do
         queue.windowBytes = 0;
         queue.windowPs = nowPs;
     }
+    queue.window = window;
     queue.windowBytes += bytes;
     const double leastPs =
         window.Grows() ? wireBytes / line : window.SendPs(bytes, window.mostBytes);
@@ -528,6 +535,24 @@ FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, do
                                        static_cast<double>(nowPs - queue.windowPs),
                                    leastPs);
     return wireBytes / tookPs;
+}
+
+uint64_t
+FlowMessageTransport::TurnWindow(Queue& queue, uint64_t bytes) const
+{
+    const FlowWindow& before = queue.window;
+    const FlowWindow after = WindowOf(queue);
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const auto ps = static_cast<double>(nowPs - queue.windowPs);
+    const uint64_t left = before.LeftBytes(queue.windowBytes, queue.growingBytes, ps);
+    const uint64_t out = queue.windowBytes - left;
+    const double waitedPs = ps - before.SendPs(out, queue.growingBytes);
+    const double afterPs = after.SendPs(out, queue.growingBytes) +
+                           waitedPs * after.roundTripPs / std::max(before.roundTripPs, 1.0);
+    queue.windowPs = nowPs - std::llround(afterPs);
+    bytes = std::max(bytes, left);
+    queue.windowBytes -= std::min(queue.windowBytes, bytes);
+    return bytes;
 }
 
 void
@@ -539,8 +564,7 @@ FlowMessageTransport::GoOn(Queue& queue, bool anew)
         wireBytes * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes)));
     if (anew && bytes > 0)
     {
-        queue.windowBytes -= std::min(queue.windowBytes, bytes); // what is acknowledged, about
-        queue.cap = FindCap(queue, bytes, wireBytes, CapOf(queue), true);
+        queue.cap = FindCap(queue, TurnWindow(queue, bytes), wireBytes, CapOf(queue), false);
     }
     m_network.Move(queue.flow, *queue.forth, *queue.back, queue.cap);
 }

@@ -37,6 +37,7 @@ struct FlowContext
     std::vector<std::pair<uint32_t, uint32_t>> kinds; //!< by dimension: NPUs, number of transport
     std::vector<FlowTransportKind> transports;        //!< by number
     bool spreads{false};                              //!< packets of a message part
+    bool spreadsByRate{false};                        //!< and faster ports take more of them
     int64_t flowletGapPs{0};                          //!< a longer pause ends a way; 0: none does
     bool waysDiffer{false};                           //!< equal ways may have unlike lines
     bool queues{false};                               //!< nothing slows senders: FlowQueues
@@ -133,6 +134,7 @@ class FlowMessageTransport : public MessageTransport,
         uint64_t windowBytes{0};                    //!< sent since all was acknowledged
         int64_t windowPs{0};                        //!< since when that is
         double growingBytes{0.0};                   //!< window then, where windows grow
+        FlowWindow window;                          //!< what lets them out
         int64_t openPs{0};                          //!< when it is opened
         int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
@@ -216,6 +218,12 @@ class FlowMessageTransport : public MessageTransport,
     /// end
     /// \param anew nothing else is under way, or the way has other delays
     double FindCap(Queue& queue, uint64_t bytes, double wireBytes, double cap, bool anew) const;
+    /// A window goes on over another way, from where it is: what it has let out, and its part of a
+    /// round trip. \param bytes left of the message
+    /// \return the same, or, where fewer have been let out than were sent at a mean rate, these
+    uint64_t TurnWindow(Queue& queue, uint64_t bytes) const;
+    /// \return what lets bytes of a queue out on its way
+    FlowWindow WindowOf(const Queue& queue) const;
     /// \return most bytes per ps of a message without an end
     double CapOf(const Queue& queue) const;
     /// \return from the first packet of a window to its acknowledgement, which others may wait for

@@ -31,10 +31,17 @@ RefuseCircle(uint32_t to)
 }
 } // namespace
 
-FlowPaths::FlowPaths(std::vector<Ptr<FabricNetDevice>> hosts, bool spreads)
+FlowPaths::FlowPaths(std::vector<Ptr<FabricNetDevice>> hosts, bool spreads, bool byRate)
     : m_hosts(std::move(hosts)),
-      m_spreads(spreads)
+      m_spreads(spreads),
+      m_byRate(byRate)
 {
+}
+
+double
+FlowPaths::WeightOf(const FabricPort& choice) const
+{
+    return m_byRate ? static_cast<double>(choice.GetRateBps()) : 1.0;
 }
 
 std::vector<FlowLine>
@@ -104,11 +111,17 @@ FlowPaths::FindAll(FabricPort* first, uint32_t to) const
             {
                 return {};
             }
-            const double share = std::exchange(arrived[node], 0.0) / choices.count;
+            double weights = 0.0;
+            for (uint32_t place = 0; place < choices.count; ++place)
+            {
+                weights += WeightOf(*node->GetPort(choices.first[place]));
+            }
+            const double of = std::exchange(arrived[node], 0.0) / weights;
             const std::size_t own = lines.size();
             for (uint32_t place = 0; place < choices.count; ++place)
             {
                 FabricPort* port = PeekPointer(node->GetPort(choices.first[place]));
+                const double share = of * WeightOf(*port);
                 const auto found =
                     std::find_if(lines.begin() + own, lines.end(), [port](const FlowLine& line) {
                         return line.port == port;

@@ -21,13 +21,14 @@ struct FlowLine
 /**
  * The ways that packets would take over the fabric: each node chooses among the ports of its table
  * as it does for a frame, by hash or pin. Where every packet is sent its own way, the bytes are
- * spread evenly over the ports that lead on.
+ * spread over the ports that lead on: evenly, or, where queues decide, by their rates.
  */
 class FlowPaths
 {
   public:
     /// \param hosts NIC of each host \param spreads packets of a flow take different ways
-    FlowPaths(std::vector<Ptr<FabricNetDevice>> hosts, bool spreads);
+    /// \param byRate ports then carry shares in proportion to their rates, not even ones
+    FlowPaths(std::vector<Ptr<FabricNetDevice>> hosts, bool spreads, bool byRate = false);
 
     /**
      * \param from a host
@@ -47,9 +48,12 @@ class FlowPaths
                                   uint32_t flowHash) const;
     /// \return the lines of all ways, with the share of each
     std::vector<FlowLine> FindAll(FabricPort* first, uint32_t to) const;
+    /// \return how much of what a switch sends on a choice takes, over what others take
+    double WeightOf(const FabricPort& choice) const;
 
     std::vector<Ptr<FabricNetDevice>> m_hosts; //!< NICs
     bool m_spreads;                            //!< packets of a flow take different ways
+    bool m_byRate;                             //!< in proportion to rates
 };
 
 } // namespace ns3

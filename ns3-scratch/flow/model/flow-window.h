@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -15,11 +16,11 @@ namespace ns3
  */
 struct FlowWindow
 {
-    double mostBytes;   //!< the largest window
-    double growth;      //!< bytes that it grows by for each acknowledged one
-    double stepBytes;   //!< bytes that it grows by in each round trip
-    double line;        //!< bytes of data in a picosecond
-    double roundTripPs; //!< of the path
+    double mostBytes{0.0};   //!< the largest window
+    double growth{0.0};      //!< bytes that it grows by for each acknowledged one
+    double stepBytes{0.0};   //!< bytes that it grows by in each round trip
+    double line{1.0};        //!< bytes of data in a picosecond
+    double roundTripPs{0.0}; //!< of the path
 
     /// \return whether it grows at all
     bool Grows() const
@@ -54,9 +55,27 @@ struct FlowWindow
         return ps + windows * roundTripPs + (left - windows * window) / line;
     }
 
+    /// \param bytes of data \param window the first \param ps a time \return bytes not let out by then
+    uint64_t LeftBytes(uint64_t bytes, double window, double ps) const
+    {
+        uint64_t out = 0;
+        for (uint64_t more = std::bit_floor(bytes); more > 0; more /= 2)
+        {
+            if (out + more <= bytes && SendPs(out + more, window) <= ps)
+            {
+                out += more;
+            }
+        }
+        return bytes - out;
+    }
+
     /// \param window that grows \param bytes acknowledged since \return what it has become
     double GrownBytes(double window, uint64_t bytes) const
     {
+        if (!Grows())
+        {
+            return window;
+        }
         const double more = static_cast<double>(bytes) * (growth + stepBytes / window);
         return std::max(window, std::min({window + more, mostBytes, Enough()}));
     }

@@ -24,6 +24,7 @@ from support.recorded_tables import (
 from support.small_run import small_network
 
 import astra_ns3
+from astra_ns3.errors import InputError
 from astra_ns3.network.plan import plan_network
 from astra_ns3.report.figures import curves, style, with_matplotlib
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Heat, Panel
@@ -264,3 +265,10 @@ def test_a_picture_of_memory_says_of_how_many_stages_it_has_some(stages: int, dr
     assert len(figure.axes) == drawn
     words = figure.axes[-1].get_xlabel()
     assert words == "step of the schedule" + (f"; {drawn} of {stages} stages" if drawn < stages else "")
+
+
+def test_a_slowdown_of_messages_whose_time_alone_nobody_knows_is_refused(tmp_path: Path) -> None:
+    path = run_folder(tmp_path, record=["layers"])
+    write_messages(path, [(0, 1, 0, 1000)])
+    with pytest.raises(InputError, match="has nothing for 'slowdown': times alone are known over RoCE"):
+        picture(path, "slowdown")
