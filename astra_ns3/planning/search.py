@@ -48,9 +48,9 @@ class Found:
 
     @property
     def ranked(self) -> list[Choice]:
-        """Return all that were played to their end, the fastest first."""
+        """Return all that were played to their end, the fastest first; of equal times the one of least memory."""
         times = {choice: each.time_ps for choice, each in self.played.items() if each.time_ps is not None}
-        return sorted(times, key=times.__getitem__)
+        return sorted(times, key=lambda choice: (times[choice], self.memory_of.get(choice, 0)))
 
     @property
     def best_ps(self) -> int | None:

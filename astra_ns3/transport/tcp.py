@@ -48,7 +48,7 @@ USUAL_MIN_RTO_PS = 10 * PS_PER_MS
 """That of a file that names none, and usual in data centres: what is not above it is nobody's mistake."""
 MOST_SEGMENTS_OF_VEGAS = 20
 """In a round trip; measured, docs/tcp.md: below it Vegas takes at most 1.15 times the ideal."""
-_FLOW_ERRORS = "TCP roughly: finish times without losses were -43% to +2% off those of packets"
+_FLOW_ERRORS = "TCP roughly: finish times without losses were -63% to +2% off those of packets"
 
 
 @dataclass(frozen=True)
@@ -316,6 +316,10 @@ class Tcp(Transport):
         last = np.maximum(rest + headers + ETHERNET_HEADER_AND_FCS_BYTES + PREAMBLE_AND_GAP_BYTES, wire_bytes(0))
         whole = sizes // self.payload_bytes, np.full_like(sizes, self.packet_wire_bytes)
         return [whole, ((rest > 0).astype(np.int64), last)]
+
+    def held_by_windows(self) -> list[str]:
+        """Return warnings of a window that the lines wait for."""
+        return _window_warnings(self.parameters, self.outline)
 
     def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
         """Return warnings about numbers that can't be meant; raises InputError for what is impossible.

@@ -76,6 +76,7 @@ class Transport(ABC):
     ``priority``: of its data; ``answer_priorities``: of its other frames, where these have their own.
     ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
     ``pair_of_message``: each message opens a queue pair of its own.
+    ``flow_by_delay``: its control takes longer ways for queues.
     ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``watchdog``
     holds for it.
     ``answer_every``: packets that one answer is for; ``reducer_answer_every``: beside a reducer, 0: as many.
@@ -118,6 +119,7 @@ class Transport(ABC):
     answer_priorities: tuple[int, ...] = ()
     queue_pairs: int = 1
     pair_of_message: bool = False
+    flow_by_delay: bool = False
     message_parts: int = 1
     answer_every: int = 1
     reducer_answer_every: int = 0
@@ -149,6 +151,11 @@ class Transport(ABC):
         return self.packet_wire_bytes, self.answer_wire_bytes
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether messages between two NPUs go over several queue pairs in turn."""
+        return self.queue_pairs > 1 and self.message_parts == 1
+
+    @property
     def window_lets_out_bytes(self) -> int:
         """Bytes of data that leave on a window: its last packet may reach beyond it. 0 is no limit."""
         return -(-self.window_bytes // self.payload_bytes) * self.payload_bytes
@@ -168,6 +175,10 @@ class Transport(ABC):
 
         ``largest_wire_bytes``: of any frame on the network.
         """
+
+    def held_by_windows(self) -> list[str]:
+        """Return warnings of windows that the lines wait for; they hold for packets and for flows."""
+        return []
 
     def overtaking(self, _routing: str) -> list[str]:
         """Return warnings of routing by which packets overtake each other and count as lost."""

@@ -26,6 +26,10 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.run import execute
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backend_makers import create_backend
+from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import RecorderOptions
 from astra_ns3.system.file import parse_system
 from astra_ns3.topology.changes import Change, LinkTarget, State
 from astra_ns3.units import counted
@@ -487,7 +491,7 @@ def test_what_flows_have_not_is_told_in_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("control", "least"),
-    [("none", ""), ("dctcp", ""), ("dcqcn", "-44%"), ("timely", "-22%"), ("hpcc-pint", "-24%"), ("TCP", "-43%")],
+    [("none", ""), ("dctcp", ""), ("dcqcn", "-44%"), ("timely", "-22%"), ("hpcc-pint", "-24%"), ("TCP", "-63%")],
 )
 def test_a_warning_says_how_far_times_with_a_control_are_off(control: str, least: str) -> None:
     network = small_network() if control == "TCP" else roce_star(4, congestion_control=control)
@@ -512,6 +516,37 @@ def test_flows_warn_of_several_lanes(lanes: int) -> None:
     network = roce_network({**STAR, "switch": switch}, congestion_control="none", priority=0)
     result = astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=network, backend="flow")
     assert any("the lanes of credits as one queue" in words for words in result.metadata["warnings"]) is (lanes > 1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"window": "20KB"}, "too short there"),
+        ({"window": "2MB"}, ""),
+        ({"queue_pairs": "per-message"}, "-81% to +31%"),
+        ({"queue_pairs_per_pair": 2}, "-81% to +31%"),
+        ({"queue_pairs_per_pair": 2, "queue_pair_use": "split"}, ""),
+    ],
+)
+def test_flows_warn_of_small_windows_and_of_queue_pairs_that_take_turns(keys: Mapping[str, Any], words: str) -> None:
+    network = roce_star(4, delay="1us", congestion_control="none", payload=4096, **keys)
+    result = astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=network, backend="flow")
+    said = [line for line in result.metadata["warnings"] if "docs/flow.md" in line]
+    assert len(said) == bool(words)
+    assert all(words in line for line in said)
+    one = FlowList.of([0], [1], [4096], [0])
+    alone = astra_ns3.run(workload=one, system=system_for(1), network=network, backend="flow").metadata["warnings"]
+    assert any("-81%" in line for line in alone) is False
+
+
+@pytest.mark.parametrize(("control", "warned"), [("swift", True), ("dctcp", False)])
+def test_flows_warn_of_delays_that_change_under_a_control_by_delay(control: str, warned: bool) -> None:
+    later = Change(10**6, LinkTarget(0), State(delay_ps=10**6))
+    plan = plan_network(roce_star(2, congestion_control=control), EndpointModel(), (later,))
+    backend = create_backend("flow", plan, seed=1, recorder=RecorderOptions())
+    said = backend.warnings()
+    backend.close()
+    assert any("events change delays" in words for words in said) is warned
 
 
 @pytest.mark.parametrize(("kind", "warned"), [("go-back-n", True), ("selective-repeat", False)])

@@ -254,3 +254,19 @@ def test_a_switch_that_serves_too_many_groups_is_named() -> None:
             network=network({**star(8, SWITCHED, groups=1), "dimensions": [4, 2]}),
             isolated=False,
         )
+
+
+@pytest.mark.parametrize("reduction", [{}, {"piece": "64KiB", "buffer": "256KiB"}])
+def test_hpcc_on_flows_leaves_windows_open_between_pieces_that_switches_reduce(reduction: Mapping[str, Any]) -> None:
+    """With packets, a sender that waits for a reducer's buffer goes on at the rate that it had."""
+    topology = star(8, {"rate": "100Gbps", "delay": "500ns"}, **reduction)
+    ends = [
+        astra_ns3.run(
+            workload=collective("ALLREDUCE", MIB),
+            system=system("sharp"),
+            network=network(topology, congestion_control="hpcc"),
+            backend=backend,
+        ).finish_ps
+        for backend in ("flow", "ns3")
+    ]
+    assert ends[0] == pytest.approx(ends[1], rel=0.1)

@@ -59,6 +59,8 @@ class RoceControl(ConfigModel):
     """For flows without packets: round trips until it sends at a rate that has become higher; 0: none."""
     flow_errors_percent: ClassVar[tuple[int, int] | None] = None
     """For flows without packets: the least and the largest error of a finish time that was found: docs/flow.md."""
+    by_delay: ClassVar[bool] = False
+    """It slows a sender whose packets take longer than a target."""
     flow_held_back: ClassVar[bool] = True
     """For flows without packets: the network may slow a queue pair even where it neither pauses nor has a window."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
@@ -188,6 +190,7 @@ class Timely(_FromSet):
     """TIMELY: the gradient of the round-trip time sets the rate."""
 
     kind: Literal["timely"] = "timely"
+    by_delay: ClassVar[bool] = True
     flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 9)
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
@@ -329,6 +332,7 @@ class Swift(_FromSet):
     """Swift: the round-trip time against a target that grows with hops and with small windows; windows in packets."""
 
     kind: Literal["swift"] = "swift"
+    by_delay: ClassVar[bool] = True
     flow_errors_percent: ClassVar[tuple[int, int]] = (-15, 3)
     default_window: ClassVar[Window] = "bdp"
     flow_start_cost: ClassVar[float] = 0.5

@@ -114,10 +114,14 @@ def planned_network(
 def _unheeded(plan: NetworkPlan) -> list[str]:
     """Return warnings of what limits packets and not flows; raises InputError for credits as with packets."""
     list(check_lanes(plan))  # flows never wait for each other in a circle
-    slow = list(check_credits(plan.transports.values(), plan.outline))
+    slow, held = list(check_credits(plan.transports.values(), plan.outline)), list[str]()
     for each in (each for each in plan.transports.values() if each.outline.path):
         slow += each.overtaking(plan.config.topology.routing.kind)
-    return [f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow]
+        held += each.held_by_windows()
+    return [
+        *(f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow),
+        *(f"{words}; finish times of flows were up to 15% too short there (docs/flow.md)" for words in held),
+    ]
 
 
 def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.topology.routing import ADAPTIVE, FLOWLET
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.frozen import replace
@@ -50,12 +51,22 @@ _ACKNOWLEDGED = (
     "completion: acknowledged: queues don't delay acknowledgements of flows; beside other traffic jobs ended up to 33% "
     "earlier than with packets (docs/flow.md); use --backend ns3"
 )
+# Of a message.
+_ENDS = 2
 # Switches that choose by the length of queues send more over faster ports.
 _BY_QUEUES = (ADAPTIVE, FLOWLET)
 _ROUGH = "flows play {} (docs/flow.md); compare congestion controls with --backend ns3"
 _CUT_THROUGH = (
     "flows play cut_through as if all lines were idle (docs/flow.md): with several switches, finish times were 3% to "
     "26% too short; use --backend ns3"
+)
+_BY_DELAY = (
+    "events change delays, which a control takes for queues, and flows don't (docs/flow.md): finish times were up to "
+    "72% too short; use --backend ns3"
+)
+_PAIRS = (
+    "packets of several queue pairs of two NPUs take turns, so that messages end together; flows share lines evenly "
+    "(docs/flow.md): finish times of collectives were -81% to +31% off those of packets; use --backend ns3"
 )
 _LANES = (
     "flows play the lanes of credits as one queue (docs/flow.md): finish times were -33% to +22% off those of packets; "
@@ -82,6 +93,10 @@ class FlowBackend(SessionBackend):
         self._short += [_ACKNOWLEDGED] if acknowledged else []
         credits_ = (each.credits for each in plan.graph.switch_configs)
         self._short += [_LANES] if any(each is not None and each.lanes > 1 for each in credits_) else []
+        delays = any("delay_ps" in each.state.named() for each in plan.changes)
+        self._short += [_BY_DELAY] if delays and any(each.flow_by_delay for each in plan.transports.values()) else []
+        self._has_collectives = False
+        self._in_turns = any(each.pair_of_message or each.takes_turns for each in plan.transports.values())
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
         super().__init__(
             plan.graph,
@@ -98,7 +113,13 @@ class FlowBackend(SessionBackend):
         bounds = [words.format(counted(int(counts[key]), "port")) for key, words in _FULL.items() if counts[key]]
         loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
         rough = map(_ROUGH.format, self._rough)
-        return [*super().warnings(), *rough, *self._short, *bounds, *([_LOST] if loses else [])]
+        turns = [_PAIRS] if self._in_turns and self._has_collectives else []
+        return [*super().warnings(), *rough, *self._short, *turns, *bounds, *([_LOST] if loses else [])]
+
+    def register_schedule(self, schedule: Schedule) -> int:
+        """Hand over a schedule; raises BackendError if it can't be played."""
+        self._has_collectives |= schedule.ranks > _ENDS
+        return super().register_schedule(schedule)
 
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:

@@ -40,7 +40,7 @@ def check_roce(
         _check_buffer(switch, parameters)
         warnings += _lossless_warnings(switch, parameters)
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
-    warnings += [*_window_warnings(transport, parameters, outline), *_timer_warnings(parameters, outline)]
+    warnings += [*window_warnings(transport, parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
     warnings += [*control_warnings(parameters, outline), *idle_key_warnings(transport, parameters, outline)]
     return list(dict.fromkeys(warnings))
@@ -82,7 +82,8 @@ def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> lis
     ]
 
 
-def _window_warnings(transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
+def window_warnings(transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
+    """Return warnings of windows that let out too little or too much."""
     window = window_bytes(parameters, outline)
     if window > 0 and transport.congestion_control.moves_window(parameters.control_parameters):
         return []  # a window that moves is only the first

@@ -18,7 +18,7 @@ from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
-from astra_ns3.transport.roce.check import check_roce, reordering_warnings
+from astra_ns3.transport.roce.check import check_roce, reordering_warnings, window_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
@@ -93,6 +93,7 @@ class Roce(Transport):
             ),
             queue_pairs=parameters.queue_pairs_per_pair,
             pair_of_message=parameters.per_message,
+            flow_by_delay=keys.congestion_control.by_delay,
             message_parts=parameters.queue_pairs_per_pair if parameters.split_messages else 1,
             answer_every=parameters.ack_every,
             reducer_answer_every=parameters.reducer_ack_every,
@@ -137,6 +138,10 @@ class Roce(Transport):
             *check_roce(self.keys, self.parameters, self.outline, largest_wire_bytes),
             *self.overtaking(network.topology.routing.kind),
         ]
+
+    def held_by_windows(self) -> list[str]:
+        """Return warnings of a window of fixed size that the lines wait for."""
+        return window_warnings(self.keys, self.parameters, self.outline)
 
     def overtaking(self, routing: str) -> list[str]:
         """Return warnings of routing by which packets overtake each other and count as lost."""

@@ -442,7 +442,9 @@ FlowMessageTransport::Begin(uint32_t number)
         demand.from = queue.lastRate;
     }
     const auto roundTripPs = static_cast<double>(demand.roundTripPs);
-    demand.risePart = kind.riseRoundTrips > 0.0 ? 1.0 / (kind.riseRoundTrips * roundTripPs) : 0.0;
+    // Between pieces that wait for a switch that reduces, the window of a queue pair stays open.
+    const bool rises = kind.riseRoundTrips > 0.0 && !IsOfReducer(queue);
+    demand.risePart = rises ? 1.0 / (kind.riseRoundTrips * roundTripPs) : 0.0;
     queue.sentBytes = after;
     queue.isNew = false;
     queue.beganPs = Simulator::Now().GetTimeStep();
@@ -455,13 +457,18 @@ FlowMessageTransport::Begin(uint32_t number)
     m_queueOf[queue.flow] = number;
 }
 
+bool
+FlowMessageTransport::IsOfReducer(const Queue& queue) const
+{
+    const Pair& pair = m_pairs[queue.pair];
+    return std::max(pair.sender, pair.receiver) >= m_context.npus;
+}
+
 uint32_t
 FlowMessageTransport::AnswerEvery(const Queue& queue) const
 {
-    const Pair& pair = m_pairs[queue.pair];
-    const FlowTransportKind& kind = m_context.transports[pair.kind];
-    const bool isOfReducer = std::max(pair.sender, pair.receiver) >= m_context.npus;
-    return isOfReducer ? kind.reducerAnswerEvery : kind.answerEvery;
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    return IsOfReducer(queue) ? kind.reducerAnswerEvery : kind.answerEvery;
 }
 
 double

@@ -179,6 +179,8 @@ class FlowMessageTransport : public MessageTransport,
         std::vector<uint32_t> queues; //!< that last
     };
 
+    /// \return whether a switch that reduces is an end of a queue
+    bool IsOfReducer(const Queue& queue) const;
     /// \return packets that one acknowledgement of a queue is for
     uint32_t AnswerEvery(const Queue& queue) const;
     /// \return acknowledgements of a message of a queue
