@@ -518,7 +518,6 @@ double
 FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, double cap, bool anew)
     const
 {
-    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
     const double line = BytesPerPs(queue.narrowestBps);
     if (cap >= line && way.firstWindowBytes == 0)
@@ -529,37 +528,13 @@ FlowMessageTransport::FindCap(Queue& queue, uint64_t bytes, double wireBytes, do
     const FlowWindow window = WindowOf(queue);
     if (anew)
     {
-        queue.growingBytes = queue.isNew ? static_cast<double>(way.firstWindowBytes)
-                                         : window.GrownBytes(queue.growingBytes, queue.windowBytes);
-        queue.windowBytes = 0;
-        queue.windowPs = nowPs;
+        const auto firstBytes = static_cast<double>(way.firstWindowBytes);
+        queue.course.Open(window, queue.isNew ? firstBytes : -1.0, nowPs);
     }
-    queue.window = window;
-    queue.windowBytes += bytes;
     const double leastPs =
         window.Grows() ? wireBytes / line : window.SendPs(bytes, window.mostBytes);
-    const double tookPs = std::max(window.SendPs(queue.windowBytes, queue.growingBytes) -
-                                       static_cast<double>(nowPs - queue.windowPs),
-                                   leastPs);
+    const double tookPs = std::max(queue.course.SendPs(window, bytes, nowPs), leastPs);
     return wireBytes / tookPs;
-}
-
-uint64_t
-FlowMessageTransport::TurnWindow(Queue& queue, uint64_t bytes) const
-{
-    const FlowWindow& before = queue.window;
-    const FlowWindow after = WindowOf(queue);
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
-    const auto ps = static_cast<double>(nowPs - queue.windowPs);
-    const uint64_t left = before.LeftBytes(queue.windowBytes, queue.growingBytes, ps);
-    const uint64_t out = queue.windowBytes - left;
-    const double waitedPs = ps - before.SendPs(out, queue.growingBytes);
-    const double afterPs = after.SendPs(out, queue.growingBytes) +
-                           waitedPs * after.roundTripPs / std::max(before.roundTripPs, 1.0);
-    queue.windowPs = nowPs - std::llround(afterPs);
-    bytes = std::max(bytes, left);
-    queue.windowBytes -= std::min(queue.windowBytes, bytes);
-    return bytes;
 }
 
 void
@@ -571,7 +546,9 @@ FlowMessageTransport::GoOn(Queue& queue, bool anew)
         wireBytes * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes)));
     if (anew && bytes > 0)
     {
-        queue.cap = FindCap(queue, TurnWindow(queue, bytes), wireBytes, CapOf(queue), false);
+        const int64_t nowPs = Simulator::Now().GetTimeStep();
+        const uint64_t left = queue.course.Turn(WindowOf(queue), bytes, nowPs);
+        queue.cap = FindCap(queue, left, wireBytes, CapOf(queue), false);
     }
     m_network.Move(queue.flow, *queue.forth, *queue.back, queue.cap);
 }

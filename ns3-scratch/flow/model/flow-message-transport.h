@@ -131,10 +131,7 @@ class FlowMessageTransport : public MessageTransport,
         uint64_t sentBytes{0};                      //!< since it was idle
         double lastRate{0.0};                       //!< at which the last flow ended
         double cap{0.0};                            //!< most that its window lets out in a ps
-        uint64_t windowBytes{0};                    //!< sent since all was acknowledged
-        int64_t windowPs{0};                        //!< since when that is
-        double growingBytes{0.0};                   //!< window then, where windows grow
-        FlowWindow window;                          //!< what lets them out
+        FlowWindowCourse course;                    //!< of its window
         int64_t openPs{0};                          //!< when it is opened
         int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
@@ -220,10 +217,6 @@ class FlowMessageTransport : public MessageTransport,
     /// end
     /// \param anew nothing else is under way, or the way has other delays
     double FindCap(Queue& queue, uint64_t bytes, double wireBytes, double cap, bool anew) const;
-    /// A window goes on over another way, from where it is: what it has let out, and its part of a
-    /// round trip. \param bytes left of the message
-    /// \return the same, or, where fewer have been let out than were sent at a mean rate, these
-    uint64_t TurnWindow(Queue& queue, uint64_t bytes) const;
     /// \return what lets bytes of a queue out on its way
     FlowWindow WindowOf(const Queue& queue) const;
     /// \return most bytes per ps of a message without an end

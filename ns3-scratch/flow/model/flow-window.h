@@ -81,4 +81,52 @@ struct FlowWindow
     }
 };
 
+/// How far a queue pair is that has sent without a pause: what its window has let out since then.
+class FlowWindowCourse
+{
+  public:
+    /// All is acknowledged: a window opens. \param window lets bytes out \param firstBytes of a new
+    /// queue pair, else below 0 \param nowPs the time
+    void Open(const FlowWindow& window, double firstBytes, int64_t nowPs)
+    {
+        m_growingBytes =
+            firstBytes >= 0.0 ? firstBytes : window.GrownBytes(m_growingBytes, m_bytes);
+        m_bytes = 0;
+        m_sincePs = nowPs;
+    }
+
+    /// The way changes: the course goes on from what is out, and from its part of a round trip.
+    /// \param after what lets bytes out from now on \param bytes left of the last message
+    /// \param nowPs the time
+    /// \return the same, or, where fewer are out than were sent at a mean rate, those not out
+    uint64_t Turn(const FlowWindow& after, uint64_t bytes, int64_t nowPs)
+    {
+        const auto ps = static_cast<double>(nowPs - m_sincePs);
+        const uint64_t left = m_window.LeftBytes(m_bytes, m_growingBytes, ps);
+        const uint64_t out = m_bytes - left;
+        const double waitedPs = ps - m_window.SendPs(out, m_growingBytes);
+        const double roundTrips = waitedPs / std::max(m_window.roundTripPs, 1.0);
+        m_sincePs = nowPs - std::llround(after.SendPs(out, m_growingBytes) +
+                                         roundTrips * after.roundTripPs);
+        bytes = std::max(bytes, left);
+        m_bytes -= std::min(m_bytes, bytes);
+        return bytes;
+    }
+
+    /// \param window lets bytes out \param bytes of data to send next \param nowPs the time
+    /// \return until all of them are out
+    double SendPs(const FlowWindow& window, uint64_t bytes, int64_t nowPs)
+    {
+        m_window = window;
+        m_bytes += bytes;
+        return window.SendPs(m_bytes, m_growingBytes) - static_cast<double>(nowPs - m_sincePs);
+    }
+
+  private:
+    FlowWindow m_window;        //!< lets bytes out
+    uint64_t m_bytes{0};        //!< to send since then
+    int64_t m_sincePs{0};       //!< when all was acknowledged
+    double m_growingBytes{0.0}; //!< the window then, where windows grow
+};
+
 } // namespace ns3
