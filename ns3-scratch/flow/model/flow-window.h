@@ -55,7 +55,8 @@ struct FlowWindow
         return ps + windows * roundTripPs + (left - windows * window) / line;
     }
 
-    /// \param bytes of data \param window the first \param ps a time \return bytes not let out by then
+    /// \param bytes of data \param window the first \param ps a time \return bytes not let out by
+    /// then
     uint64_t LeftBytes(uint64_t bytes, double window, double ps) const
     {
         uint64_t out = 0;
