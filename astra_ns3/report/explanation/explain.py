@@ -11,6 +11,7 @@ import numpy.typing as npt
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.ahead import first_ahead
+from astra_ns3.report.explanation.credit import credit_round_trips
 from astra_ns3.report.explanation.explanation import (
     ChannelTime,
     Communication,
@@ -44,6 +45,7 @@ from astra_ns3.report.explanation.what_ifs import (
     OTHERS,
     Lines,
     WhatIf,
+    has_own_part,
     parts_of_messages,
     waited_for_others,
     what_ifs,
@@ -52,7 +54,7 @@ from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import (
     PACKETS_NEEDED,
@@ -151,7 +153,8 @@ def _first_npu(run: Records) -> int | None:
 
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
-    return Lines.of(run.metadata, whole=whole, parts_known=tables is not None and has_accounts(tables.messages))
+    known = tables is not None and has_accounts(tables.messages)
+    return Lines.of(run.metadata, whole=whole, parts_known=known, round_trips=credit_round_trips(run))
 
 
 def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
@@ -230,6 +233,9 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
         found.append(f"single {what}: run with --record flows")
     if remedy:
         found.append(f"what {what} waited for, and where: run with {remedy}")
+    untold_alone = messages is not None and not remedy and "alone_ps" not in messages
+    if untold_alone and not is_analytical(run) and not has_own_part(run.metadata) and table_of(run, "flows") is None:
+        found.append(f"how long {what} would take alone: run with {how_to_record(run, 'flows')}")
     if whole and is_analytical(run):
         found.append(f"ports with losses, pauses, marks or long queues: run with {PACKETS_NEEDED}")
     return tuple(found)

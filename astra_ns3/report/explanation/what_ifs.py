@@ -18,12 +18,14 @@ from astra_ns3.report.explanation.parts import (
     LOSSES,
     LOSSES_AND_IN_ORDER,
     MESSAGE,
+    MORE_CREDIT,
     NIC_WAITS,
     OF_SENDERS,
     OPEN_WINDOW,
     OTHER,
     PACED_BY_LINES,
     PARTS,
+    PAUSED,
     PHASE,
     QUEUES,
     SIGNAL,
@@ -72,7 +74,9 @@ class Lines:
     ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
     slow each other down, so a line's bytes take their time; False, too, where parts of messages aren't known, which may
     hide it. ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces
-    it. ``own_control``: a control of the user's own sets rates, and not by the line's.
+    it. ``own_control``: a control of the user's own sets rates, and not by the line's. ``round_trips``: how many times
+    as long as sending all of a lane's credit it takes until credit is back, of the link where this is most;
+    ``round_trips_twice``: the same with lines twice as fast.
     """
 
     least_ps: int
@@ -84,9 +88,18 @@ class Lines:
     shared: bool = True
     controlled: bool = True
     own_control: bool = False
+    round_trips: float = 0
+    round_trips_twice: float = 0
 
     @classmethod
-    def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
+    def of(
+        cls,
+        metadata: RunDocument,
+        *,
+        whole: bool,
+        parts_known: bool = True,
+        round_trips: tuple[float, float] = (0, 0),
+    ) -> Lines:
         """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``).
 
         ``parts_known``: the chain tells what its messages waited for. Without, a busy line alone would promise less or
@@ -105,7 +118,8 @@ class Lines:
         own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
         twice_ps = least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2)
         is_own = any(":" in str(control) for control in controls)  # FILE:CLASS
-        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controls != {"none"}, is_own)
+        controlled = controls != {"none"}
+        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controlled, is_own, *round_trips)
 
 
 def has_own_part(metadata: RunDocument) -> bool:
@@ -138,8 +152,9 @@ def what_ifs(
     last two without ``before_ps``, until the last NPU that stood still went on.
     """
     with_turns = _with_turns(parts)
-    found = {words: sum(with_turns.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
+    found = {words: with_turns.get(gone, 0) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
+    found[MORE_CREDIT] = _without_credit_ps(with_turns, lines)
     found[OTHERS] = 0 if lines.own_part else others_ps
     if not lines.controlled:
         del found[LINE_RATE]
@@ -150,7 +165,7 @@ def what_ifs(
     saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
     round_trips_ps = 0 if lines.windows_grow else with_turns.get("window_ps", 0)
     saved_ps = min(saved_ps, max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2)
-    found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines) // 2, saved_ps)
+    found[FASTER_LINES] = _by_faster_lines_ps(_paced_by_lines_ps(parts, lines), saved_ps, found[MORE_CREDIT], lines)
     found |= computing
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []
@@ -234,6 +249,29 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
         line_ps = messages["serialisation_ps"][same] - messages["later_ps"][same]
         total_ps += turn_ps + min(queue_ps, int(line_ps[is_other].sum()))
     return total_ps
+
+
+def _without_credit_ps(parts: Mapping[str, int], lines: Lines) -> int:
+    """Return how long messages waited for credit because it takes long to come back, and not because it is used up.
+
+    Else they would wait in a queue instead. A lane sends all its credit once in a round trip.
+    """
+    waited_ps = sum(parts.get(name, 0) for name in PAUSED)
+    all_ps = waited_ps + sum(parts.get(name, 0) for name in ("serialisation_ps", *QUEUES))
+    return min(waited_ps, round(all_ps * (1 - 1 / max(lines.round_trips, 1))))
+
+
+def _by_faster_lines_ps(paced_ps: int, saved_ps: int, credit_ps: int, lines: Lines) -> int:
+    """Return what lines twice as fast save: half, but little where the round trip of credit sets the pace.
+
+    ``paced_ps``: the time of messages that lines set, of which ``credit_ps`` is the wait for credit that is on its way;
+    ``saved_ps``: half of what a busy line needs.
+    """
+    now, twice = max(lines.round_trips, 1), max(lines.round_trips_twice, 1)
+    limited_ps = paced_ps if now == 1 else min(paced_ps, credit_ps * now / (now - 1))
+    share = 1 - twice / (2 * now)
+    saved_ps = int(2 * saved_ps * share) if limited_ps else saved_ps
+    return max(int((paced_ps - limited_ps) / 2 + limited_ps * share), saved_ps)
 
 
 def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:
