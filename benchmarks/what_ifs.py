@@ -81,6 +81,7 @@ CHANGES: Mapping[str, tuple[str, Made, Changed]] = {
     "rate": (LINE_RATE, _rates, lambda one, two: (one, {**two, "congestion_control": "none"})),
     "losses": (LOSSES, _losses, lambda one, two: (_without_losses(one), two)),
     "lines": (FASTER_LINES, _lines, lambda one, two: (_rates_doubled(one), two)),
+    "lines-with-a-window": (FASTER_LINES, _windows, lambda one, two: (_rates_doubled(one), two)),
     "credit": (MORE_CREDIT, _credit, lambda one, two: (_credit_of(one, "32MiB"), two)),
     "lines-by-credit": (FASTER_LINES, _credit, lambda one, two: (_rates_doubled(one), two)),
     "acknowledgements": (NO_ACKNOWLEDGEMENTS, _acknowledged, lambda one, two: (one, {**two, "completion": "arrival"})),

@@ -43,6 +43,7 @@ from astra_ns3.report.explanation.what_ifs import (
     LATE,
     NO_SLOW_NPUS,
     OTHERS,
+    WINDOWS,
     Lines,
     WhatIf,
     has_own_part,
@@ -157,6 +158,14 @@ def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
     return Lines.of(run.metadata, whole=whole, parts_known=known, round_trips=credit_round_trips(run))
 
 
+def _fixed_window_bytes(run: Records) -> int:
+    """Return how much of a message may be under way; 0 without a window, or with one of its path."""
+    roce = (run.metadata.get("in_force") or {}).get("roce")
+    if not roce or roce["window_of_path"]:
+        return 0
+    return int(roce["window_bytes"]) * (roce["queue_pairs_per_pair"] if roce["split_messages"] else 1)
+
+
 def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
     """Return whether NCCL chose for a collective of the chain by the network file's lines, and not by a server's."""
     table = run.metadata.get("system", {}).get("nccl") or {}
@@ -185,7 +194,7 @@ def _what_would_help(
         ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
     found = what_ifs(
         _by_kind(late),
-        parts_of_messages(late, messages),
+        parts_of_messages(late, messages, _fixed_window_bytes(run)),
         waited_for_others(late, messages),
         _lines(run, tables, iteration is None and collective is None),
         time_ps,
@@ -199,8 +208,9 @@ def _caveats(
     run: Records, change: str, segments: Sequence[Segment], slowed: Sequence[Slowed], remedy: str
 ) -> tuple[str, ...]:
     """Return what else a change may change; ``remedy``: how to record what messages waited for."""
-    if change == FASTER_LINES and not is_of_flows(run) and nccl_chose_by_lines(run, segments):
-        return (ANEW,)
+    if change == FASTER_LINES and not is_of_flows(run):
+        windows = has_own_part(run.metadata) or _fixed_window_bytes(run)
+        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *((WINDOWS,) if windows else ()))
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
         return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW,)
     return (LATE,) if change == OTHERS and slowed else ()

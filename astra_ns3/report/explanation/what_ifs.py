@@ -45,6 +45,10 @@ AT_LEAST = "at least, for it isn't known what messages waited for"
 LATE = "messages that slow NPUs send late, and together, wait for each other, too"
 ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
+WINDOWS = "windows may then open and close otherwise: not counted"
+FASTER = "faster_ps"
+_WITH_WINDOW = tuple(name for name in OF_SENDERS if name not in ("lost_ps", "transport_ps"))
+_OF_SWITCHES = ("switch_queue_ps", "switch_paused_ps")
 # Counters of frames that were lost, in a queue or on a link.
 _LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames")
 
@@ -181,15 +185,21 @@ def what_ifs(
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
 
 
-def parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
+def parts_of_messages(segments: Sequence[Segment], messages: Columns | None, window_bytes: int = 0) -> Counter[str]:
     """Return the times of the chain's messages and signals, part by part.
 
-    A message that is sent again behind its own bytes loses no more than it takes longer than alone.
+    A message that is sent again behind its own bytes loses no more than it takes longer than alone. ``window_bytes``:
+    of a window of fixed size; then there is :data:`FASTER`, what senders save if lines are twice as fast.
     """
     links = [each for each in segments if each.kind in (MESSAGE, PHASE, SIGNAL)]
     told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
     rows = list(compress((each.message for each in links), told))
     found = Counter({name: int((messages or {})[name][rows].sum()) for name in PARTS if rows})
+    if messages is not None and rows and window_bytes:
+        of = {name: column[rows] for name, column in messages.items()}
+        windows, sending = of["bytes"] / window_bytes, np.sum([of[name] for name in _WITH_WINDOW], axis=0)
+        round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0))
+        found[FASTER] = int(np.minimum(sending / 2, np.maximum(sending - round_trips, 0)).sum())
     alone = None if messages is None or not rows else alone_ps(messages)
     if messages is not None and alone is not None:
         more = np.maximum(messages["end_ps"] - messages["start_ps"] - alone, 0)[rows]
@@ -277,17 +287,21 @@ def _by_faster_lines_ps(paced_ps: int, saved_ps: int, credit_ps: int, lines: Lin
 def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:
     """Return the time of messages that lines set.
 
-    A sender with a closed window waits for round trips, which hide its time on the line: the more so the less it sends
-    meanwhile. TCP's own part is round trips, too, as is waiting for a message of the connection that has them; what
-    else TCP's account has comes after them. Faster lines take queues out of a round trip and leave its propagation, to
-    and fro. A window that grows with the line lets out twice as much in a round trip, so waiting for it is waiting for
-    the line.
+    A sender with a window of fixed size sends that much in a round trip, which has twice its way in it. Another closed
+    window hides a sender's time on the line: the more so the less it sends meanwhile. TCP's own part is round trips,
+    too, as is waiting for a message of the connection that has them; what else TCP's account has comes after them.
+    Faster lines take queues out of a round trip and leave its propagation, to and fro. A window that grows with the
+    line lets out twice as much in a round trip, so waiting for it is waiting for the line.
     """
     paced = sum(parts.get(name, 0) for name in PACED_BY_LINES)
     if lines.own_control and parts.get("pacing_ps", 0):  # what lines no longer take, its rates do
         with_turns = _with_turns(parts)
         paced -= with_turns["pacing_ps"] + with_turns.get("serialisation_ps", 0)
     window, transport = parts.get("window_ps", 0), parts.get("transport_ps", 0)
+    if FASTER in parts and not lines.windows_grow:
+        own = sum(parts.get(name, 0) for name in _WITH_WINDOW)
+        share = 2 * parts[FASTER] / max(own, 1)
+        return round(share * (own + parts.get("turn_ps", 0)) + sum(parts.get(name, 0) for name in _OF_SWITCHES))
     if lines.windows_grow:
         paced, window = paced + window, 0
     if lines.own_part:

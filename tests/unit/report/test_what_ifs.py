@@ -159,6 +159,18 @@ def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:
     assert fixed == {WINDOW: 60, LINES: 2}  # 20 less three quarters that the window hides
 
 
+@pytest.mark.parametrize(("queued", "saved"), [(0, 0), (30, 30), (200, 140)])
+def test_round_trips_of_a_fixed_window_keep_their_way_there_and_back(queued: int, saved: int) -> None:
+    """Four windows take 20 ps each to and fro; faster lines save queues, but no more than half of all."""
+    one, none = (np.array([number]) for number in (1, 0))
+    messages = dict.fromkeys(PARTS, none) | {"start_ps": none, "end_ps": 90 * one + queued, "alone_ps": none}
+    messages |= {"bytes": 4000 * one, "propagation_ps": 10 * one, "window_ps": 60 * one + queued}
+    messages["serialisation_ps"] = 20 * one
+    parts = parts_of_messages([Segment(MESSAGE, 0, 0, 90 + queued, message=0)], messages, 1000)
+    found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 90 + queued, {})}
+    assert found.get(LINES, 0) == saved
+
+
 def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
     assert what_ifs({}, {"lost_ps": 90, "serialisation_ps": 10}, 0, Lines(0, 0), 100, {}) == (
         WhatIf("without losses", 90),
