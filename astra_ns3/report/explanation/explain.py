@@ -208,11 +208,14 @@ def _caveats(
     run: Records, change: str, segments: Sequence[Segment], slowed: Sequence[Slowed], remedy: str
 ) -> tuple[str, ...]:
     """Return what else a change may change; ``remedy``: how to record what messages waited for."""
+    windows = (WINDOWS,) if has_own_part(run.metadata) else ()
     if change == FASTER_LINES and not is_of_flows(run):
-        windows = has_own_part(run.metadata) or _fixed_window_bytes(run)
-        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *((WINDOWS,) if windows else ()))
+        windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
+        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
-        return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW,)
+        return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)
+    if change == FASTER_NPUS:
+        return windows
     return (LATE,) if change == OTHERS and slowed else ()
 
 
