@@ -21,6 +21,8 @@ import flow_error as cases
 
 import astra_ns3
 from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.parts import LINE_RATE, LOSSES, MORE_CREDIT, NO_ACKNOWLEDGEMENTS, OPEN_WINDOW
+from astra_ns3.report.explanation.what_ifs import FASTER_LINES
 
 Keys = Mapping[str, Any]
 SWITCH = {"buffer": "64MiB", "pfc": {}}
@@ -58,13 +60,31 @@ def _lines(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
     return topology, {"congestion_control": draw.choice(["none", "dcqcn", "dctcp", "swift"])}
 
 
+def _acknowledged(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
+    acknowledged = {"completion": "acknowledged", "ack_every": draw.choice([1, 16])}
+    return topology, {"congestion_control": draw.choice(["none", "dcqcn"]), **acknowledged}
+
+
+def _credit(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
+    return _credit_of(topology, draw.choice(["16KiB", "32KiB", "64KiB", "128KiB"])), {"congestion_control": "none"}
+
+
+def _credit_of(topology: Keys, size: str) -> Keys:
+    """Return a topology whose switches give so much credit."""
+    return {**topology, "switch": {"buffer": "1GiB", "credits": {"bytes": size}}}
+
+
 Made = Callable[[random.Random, Keys], tuple[Keys, Keys]]
 Changed = Callable[[Keys, Keys], tuple[Keys, Keys]]
 CHANGES: Mapping[str, tuple[str, Made, Changed]] = {
-    "window": ("with a window that never closes", _windows, lambda one, two: (one, {**two, "window": "none"})),
-    "rate": ("at line rate always", _rates, lambda one, two: (one, {**two, "congestion_control": "none"})),
-    "losses": ("without losses", _losses, lambda one, two: (_without_losses(one), two)),
-    "lines": ("with lines twice as fast", _lines, lambda one, two: (_rates_doubled(one), two)),
+    "window": (OPEN_WINDOW, _windows, lambda one, two: (one, {**two, "window": "none"})),
+    "rate": (LINE_RATE, _rates, lambda one, two: (one, {**two, "congestion_control": "none"})),
+    "losses": (LOSSES, _losses, lambda one, two: (_without_losses(one), two)),
+    "lines": (FASTER_LINES, _lines, lambda one, two: (_rates_doubled(one), two)),
+    "lines-with-a-window": (FASTER_LINES, _windows, lambda one, two: (_rates_doubled(one), two)),
+    "credit": (MORE_CREDIT, _credit, lambda one, two: (_credit_of(one, "32MiB"), two)),
+    "lines-by-credit": (FASTER_LINES, _credit, lambda one, two: (_rates_doubled(one), two)),
+    "acknowledgements": (NO_ACKNOWLEDGEMENTS, _acknowledged, lambda one, two: (one, {**two, "completion": "arrival"})),
 }
 
 

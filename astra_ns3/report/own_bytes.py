@@ -6,12 +6,13 @@ counts as time on the line.
 
 *Model limits*: a line's rate is its mean while the message was under way. Where a network file names another file, the
 time of the deciding packet tells the rates, except where a switch cuts through. Where packets of a message may take
-several ways, all its waits count as waits for others.
+several ways, the time alone is flows.parquet's. Without this table it isn't known, and all waits count as for others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ from astra_ns3.report.ports import paces
 from astra_ns3.report.records import Batch, Recorded, by_value, needed, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Numbers, Records, is_analytical
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.wire import (
     ETHERNET_HEADER_AND_FCS_BYTES,
     PREAMBLE_AND_GAP_BYTES,
@@ -42,6 +45,9 @@ _HOP_COLUMNS = ("message", "hop", "port", "arrival_ps", "queue_ps", "paused_ps",
 # A packet's head alone counts ahead of a switch that cuts through; rounding takes less off a whole packet.
 _ALMOST_WHOLE = 0.98
 _WAITS = ("queue_ps", "paused_ps")
+_OF_SWITCHES = {"queue_ps": "switch_queue_ps", "paused_ps": "switch_paused_ps"}
+_WAITS_FOR_LATER_LINES = (*_OF_SWITCHES.values(), "nic_paused_ps", "pacing_ps")
+_IDEAL = ("ideal_ps",)
 # A message with full frames, whatever the payload.
 _LONG_BYTES = 2**30
 
@@ -49,8 +55,8 @@ _LONG_BYTES = 2**30
 class WithoutOwn(NamedTuple):
     """Messages and, with accounts, the lines that they took (account_hops.parquet), without waits for own bytes.
 
-    Messages with accounts have two columns more: ``alone_ps``, what each takes alone on the network; ``later_ps``, how
-    much of ``serialisation_ps`` the lines behind the first one add.
+    Messages with accounts have two columns more: ``later_ps``, how much of ``serialisation_ps`` the lines behind the
+    first one add; ``alone_ps``, what each takes alone on the network, unless nobody knows.
     """
 
     messages: Columns | None
@@ -61,7 +67,7 @@ class WithoutOwn(NamedTuple):
 class _Frames:
     """Bytes on the line of each message's full frames and of its last, and how many full ones come before that.
 
-    Messages may be cut into ``parts`` that take turns at the first line; then the frames are those of a part.
+    Messages may be cut into ``parts`` that take turns at the first line. Then ``full`` is the mean of all but the last.
     """
 
     full: Numbers
@@ -85,10 +91,17 @@ class _Frames:
             answer += roce["ack_telemetry_bytes"]
         parts_of = np.clip(sizes, 1, parts)
         data = np.maximum(-(-sizes // parts_of), 1)
-        before = (data - 1) // payload
+        whole = parts_of * ((data - 1) // payload)
         full, last = (np.maximum(each + around, least) + gap for each in (np.full_like(data, payload), data % payload))
         last = np.where(data % payload, last, full)
+        before = whole + parts_of - 1
+        full = np.where(before > 0, (whole * full + (parts_of - 1) * last) // np.maximum(before, 1), full)
         return cls(full, last, before, max(answer, least) + gap, parts_of)
+
+
+def full_frame_bytes(run: Records) -> int:
+    """Return the bytes on the line of a full frame of a run."""
+    return int(_Frames.of(run.metadata.get("in_force") or {}, np.full(1, _LONG_BYTES)).full[0])
 
 
 def has_accounts(messages: Columns | None) -> bool:
@@ -107,7 +120,9 @@ def recorded_messages(run: Records) -> WithoutOwn:
     messages, table = messages_of(run), table_of(run, "account_hops")
     if messages is None or not has_accounts(messages):
         return WithoutOwn(messages)
-    return _Lines(run).without_own(messages, None if table is None else table.whole(_HOP_COLUMNS))
+    lines = _Lines(run)
+    ideals = None if lines.ideals is None else lines.ideals.whole(_IDEAL)
+    return lines.without_own(messages, None if table is None else table.whole(_HOP_COLUMNS), ideals)
 
 
 def account_batches(run: Records, columns: Sequence[str]) -> Iterator[Batch]:
@@ -118,9 +133,10 @@ def account_batches(run: Records, columns: Sequence[str]) -> Iterator[Batch]:
     table, hops = needed(run, "accounts"), table_of(run, "account_hops")
     lines, signals = _Lines(run), Signals.of(table)
     pieces, first = None if hops is None else _Pieces(hops), 0
-    for messages in table.batches(_columns_of(table)):
+    ideals = repeat(None) if lines.ideals is None else lines.ideals.batches(_IDEAL)
+    for messages, ideal in zip(table.batches(_columns_of(table)), ideals, strict=False):
         after = first + len(messages["bytes"])
-        own, _ = lines.without_own(messages, None if pieces is None else pieces.until(first, after))
+        own, _ = lines.without_own(messages, None if pieces is None else pieces.until(first, after), ideal)
         assert own is not None
         data, first = ~signals.among(messages), after
         yield {name: own[name][data] for name in columns}
@@ -160,13 +176,18 @@ class _Lines:
         slowest_bps = min((pace.built_bps for pace in self._paces.values()), default=None)
         self._several_ways = _take_several_ways(run, slowest_bps)
         self._of_flows = is_analytical(run)
+        self.ideals = table_of(run, "flows") if self._several_ways and not self._of_flows else None
+        """The table with the times alone of messages whose packets may take several ways."""
 
-    def without_own(self, messages: Columns, hops: Columns | None) -> WithoutOwn:
+    def without_own(self, messages: Columns, hops: Columns | None, ideals: Columns | None) -> WithoutOwn:
         """Return messages that have accounts, and their lines, without waits for own bytes."""
+        frames = _Frames.of(self._in_force, messages["bytes"])
+        if hops is not None and (frames.parts.max(initial=1) > 1 if self._of_flows else self._several_ways):
+            return _of_several_ways(messages, hops, frames, ideals)
         if hops is None or self._several_ways:
             none = np.zeros_like(messages["bytes"])
             return WithoutOwn(_told(messages, none, none, none), hops)
-        frames, (rates, built) = _Frames.of(self._in_force, messages["bytes"]), self._rates_bps(messages, hops)
+        rates, built = self._rates_bps(messages, hops)
         if self._of_flows:
             return _of_flows(messages, hops, frames, rates, built)
         return _of_packets(messages, hops, frames, rates)
@@ -189,19 +210,38 @@ def _take_several_ways(run: Records, slowest_bps: int | None) -> bool:
     """Return whether the packets of a message may share no line but the first and the last."""
     in_force, network = run.metadata.get("in_force") or {}, network_of(run.metadata)
     roce = in_force.get("roce")
-    if roce and roce["split_messages"] and roce["queue_pairs_per_pair"] > 1:
-        return True
+    part = bool(roce and roce["split_messages"] and roce["queue_pairs_per_pair"] > 1)
     if isinstance(network, NetworkConfig) and slowest_bps is not None:
-        full_bytes = _Frames.of(in_force, np.full(1, _LONG_BYTES)).full
-        return network.topology.routing.parts(int(full_bytes[0]), slowest_bps)
+        part = part or network.topology.routing.parts(full_frame_bytes(run), slowest_bps)
+        return part and shortest_paths(build_graph(network.topology)).branch
     topology = (run.metadata.get("network") or {}).get("topology") or {}
-    return (topology.get("routing") or {}).get("kind") in PARTING
+    return part or (topology.get("routing") or {}).get("kind") in PARTING
+
+
+def _of_several_ways(messages: Columns, hops: Columns, frames: _Frames, ideals: Columns | None) -> WithoutOwn:
+    """Take out of waits what the recorded times alone have of them, as far as the waits go."""
+    count, of = len(messages["bytes"]), hops["message"]
+    inside = np.bincount(of, minlength=count) == 0
+    found, none = dict(messages), np.zeros_like(messages["bytes"])
+    told_ps = messages["serialisation_ps"] + messages["propagation_ps"] + messages["acknowledgement_ps"]
+    ideal_ps = none if ideals is None else ideals["ideal_ps"]
+    if not ((ideal_ps > 0) | inside).all():
+        return WithoutOwn({**found, "later_ps": none}, hops)
+    took = messages["end_ps"] - messages["start_ps"]
+    alone = np.where(inside, told_ps, np.minimum(ideal_ps, took))
+    left = np.maximum(alone - told_ps, 0)
+    left = left - _shifted(found, {"nic_queue_ps": (frames.parts - 1) * messages["serialisation_ps"]}, left)
+    later = _shifted(found, dict.fromkeys(_WAITS_FOR_LATER_LINES, left), left)
+    kept = {column: found[part] / np.maximum(messages[part], 1) for column, part in _OF_SWITCHES.items()}
+    behind = hops["hop"] > 0
+    lines = {name: np.where(behind, hops[name] * kept[name][of], hops[name]).astype(np.int64) for name in _WAITS}
+    return WithoutOwn({**found, "alone_ps": alone, "later_ps": later}, {**hops, **lines})
 
 
 def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) -> WithoutOwn:
     """Follow each message's packets as if they were alone, line by line; what its sender held back doesn't queue."""
     count, of = len(messages["bytes"]), hops["message"]
-    came, heads, slowest, answers = (np.zeros(count) for _ in range(4))
+    came, heads, slowest, answers, turns = (np.zeros(count) for _ in range(5))
     # How long the sender held packets back: then they come later to a slow line, and wait less there.
     held = (messages["window_ps"] + messages["transport_ps"] + messages["pacing_ps"]).astype(float)
     own = {name: np.zeros(len(of), dtype=np.int64) for name in _WAITS}
@@ -217,13 +257,13 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
         if not hop:  # TCP's own part has what the NIC took for earlier segments in it
             held[at] -= np.minimum(np.where(messages["transport_ps"][at] > 0, before * full, 0), held[at])
             left = held.copy()
+            turns[at] = (before + 1) * full * (1 - 1 / frames.parts[at])
         # When the line is free of the message's other packets; the last one may come before that.
         free = np.where(before > 0, heads[at] + full + (before - 1) * np.maximum(slowest[at], full), 0)
         wait = np.maximum(free - came[at], 0) if hop else np.zeros(len(at))
-        parts = 1 if hop else frames.parts[at]
-        came[at] = (came[at] + wait if hop else (parts * (before + 1) - 1) * full) + packet
+        came[at] = (came[at] + wait if hop else before * full) + packet
         heads[at] += np.where(is_head, packet, full)
-        slowest[at] = np.maximum(slowest[at], parts * full)
+        slowest[at] = np.maximum(slowest[at], full)
         answers[at] += frames.answer * _PS_PER_BYTE / rate
         queued = np.maximum(wait - left[at], 0)
         left[at] = np.maximum(left[at] - wait, 0)
@@ -240,6 +280,7 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
         "pacing_ps": absorbed - blind,
         "nic_paused_ps": unqueued.astype(np.int64),
     }
+    _shifted(found, {"nic_queue_ps": turns.astype(np.int64)})
     told = _told(found, _shifted(found, shifts), *(each.astype(np.int64) for each in (came, answers)))
     return WithoutOwn(told, {**hops, **{name: hops[name] - own[name] for name in _WAITS}})
 
@@ -260,11 +301,14 @@ def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, bu
     return WithoutOwn(told, {**hops, "queue_ps": hops["queue_ps"] - own})
 
 
-def _shifted(messages: dict[str, Numbers], shifts: Mapping[str, Numbers]) -> Numbers:
-    """Move so much of parts to the time on the line, as far as they go; return how much of each message that is."""
+def _shifted(messages: dict[str, Numbers], shifts: Mapping[str, Numbers], most: Numbers | None = None) -> Numbers:
+    """Move so much of parts to the time on the line, as far as they go; return how much of each message that is.
+
+    ``most``: no more than this of all parts together.
+    """
     moved = np.zeros_like(messages["bytes"])
-    for name, most in shifts.items():
-        some = np.minimum(most, messages[name])
+    for name, shift in shifts.items():
+        some = np.minimum(shift if most is None else np.minimum(shift, most - moved), messages[name])
         messages[name] = messages[name] - some
         moved = moved + some
     messages["serialisation_ps"] = messages["serialisation_ps"] + moved

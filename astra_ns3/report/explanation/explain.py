@@ -11,6 +11,7 @@ import numpy.typing as npt
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.ahead import first_ahead
+from astra_ns3.report.explanation.credit import credit_round_trips
 from astra_ns3.report.explanation.explanation import (
     ChannelTime,
     Communication,
@@ -42,8 +43,10 @@ from astra_ns3.report.explanation.what_ifs import (
     LATE,
     NO_SLOW_NPUS,
     OTHERS,
+    WINDOWS,
     Lines,
     WhatIf,
+    has_own_part,
     parts_of_messages,
     waited_for_others,
     what_ifs,
@@ -52,7 +55,7 @@ from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import (
     PACKETS_NEEDED,
@@ -151,7 +154,16 @@ def _first_npu(run: Records) -> int | None:
 
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
-    return Lines.of(run.metadata, whole=whole, parts_known=tables is not None and has_accounts(tables.messages))
+    known = tables is not None and has_accounts(tables.messages)
+    return Lines.of(run.metadata, whole=whole, parts_known=known, round_trips=credit_round_trips(run))
+
+
+def _fixed_window_bytes(run: Records) -> int:
+    """Return how much of a message may be under way; 0 without a window, or with one of its path."""
+    roce = (run.metadata.get("in_force") or {}).get("roce")
+    if not roce or roce["window_of_path"]:
+        return 0
+    return int(roce["window_bytes"]) * (roce["queue_pairs_per_pair"] if roce["split_messages"] else 1)
 
 
 def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
@@ -182,7 +194,7 @@ def _what_would_help(
         ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
     found = what_ifs(
         _by_kind(late),
-        parts_of_messages(late, messages),
+        parts_of_messages(late, messages, _fixed_window_bytes(run)),
         waited_for_others(late, messages),
         _lines(run, tables, iteration is None and collective is None),
         time_ps,
@@ -196,10 +208,14 @@ def _caveats(
     run: Records, change: str, segments: Sequence[Segment], slowed: Sequence[Slowed], remedy: str
 ) -> tuple[str, ...]:
     """Return what else a change may change; ``remedy``: how to record what messages waited for."""
-    if change == FASTER_LINES and not is_of_flows(run) and nccl_chose_by_lines(run, segments):
-        return (ANEW,)
+    windows = (WINDOWS,) if has_own_part(run.metadata) else ()
+    if change == FASTER_LINES and not is_of_flows(run):
+        windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
+        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
-        return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW,)
+        return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)
+    if change == FASTER_NPUS:
+        return windows
     return (LATE,) if change == OTHERS and slowed else ()
 
 
@@ -230,6 +246,9 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
         found.append(f"single {what}: run with --record flows")
     if remedy:
         found.append(f"what {what} waited for, and where: run with {remedy}")
+    untold_alone = messages is not None and not remedy and "alone_ps" not in messages
+    if untold_alone and not is_analytical(run) and not has_own_part(run.metadata) and table_of(run, "flows") is None:
+        found.append(f"how long {what} would take alone: run with {how_to_record(run, 'flows')}")
     if whole and is_analytical(run):
         found.append(f"ports with losses, pauses, marks or long queues: run with {PACKETS_NEEDED}")
     return tuple(found)

@@ -13,10 +13,7 @@ from astra_ns3.report.alignment import aligned, percent
 from astra_ns3.report.alike import name_of_all, together, unnumbered
 from astra_ns3.report.explanation.parts import (
     KINDS,
-    LINE_RATE,
-    LOSSES,
-    LOSSES_AND_IN_ORDER,
-    OPEN_WINDOW,
+    MOVED,
     PARTS,
     WHOLE,
     Segment,
@@ -311,8 +308,7 @@ def _what_ifs(found: Explanation) -> str:
 def _saved(change: WhatIf, whole_ps: int) -> str:
     less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
     told = f"at most {less}, {_BOUNDS[change.bound]} no more" if change.bounded else less
-    is_moved = change.change in (LINE_RATE, LOSSES, LOSSES_AND_IN_ORDER, OPEN_WINDOW)
-    return f"{told}; less where queues take its place" if is_moved else told
+    return f"{told}; less where queues take its place" if change.change in MOVED else told
 
 
 def _slowest(found: Explanation) -> str:

@@ -91,20 +91,25 @@ OF_SENDERS = ("window_ps", "pacing_ps", "nic_paused_ps", "nic_queue_ps", "transp
 QUEUES = ("switch_queue_ps", "nic_queue_ps")
 """Parts that faster lines take out of a round trip."""
 
+PAUSED = ("nic_paused_ps", "switch_paused_ps")
+"""Parts that wait for PFC, or for credit."""
+
 OPEN_WINDOW = "with a window that never closes"
 LINE_RATE = "at line rate always"
 LOSSES = "without losses"
 IN_ORDER = "with packets in order, so that none is taken for lost"
 LOSSES_AND_IN_ORDER = "without losses, and with packets in order"
-WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("without pauses", ("nic_paused_ps", "switch_paused_ps")),
-    ("without queues in switches", ("switch_queue_ps", "switch_paused_ps")),
-    (LINE_RATE, ("pacing_ps",)),
-    (OPEN_WINDOW, ("window_ps",)),
-    (LOSSES, ("lost_ps",)),
-    ("without waiting for acknowledgements", ("acknowledgement_ps",)),
+NO_ACKNOWLEDGEMENTS = "without waiting for acknowledgements"
+MORE_CREDIT = "with credit for all of a round trip"
+MOVED = (LINE_RATE, LOSSES, LOSSES_AND_IN_ORDER, NO_ACKNOWLEDGEMENTS, OPEN_WINDOW, MORE_CREDIT)
+"""Changes without which queues may take as long."""
+WHAT_IFS: tuple[tuple[str, str], ...] = (
+    (LINE_RATE, "pacing_ps"),
+    (OPEN_WINDOW, "window_ps"),
+    (LOSSES, "lost_ps"),
+    (NO_ACKNOWLEDGEMENTS, "acknowledgement_ps"),
 )
-"""Changes, and the parts of messages that would go."""
+"""Changes, and the part of messages that would go."""
 
 KINDS: Mapping[str, str] = {
     COMPUTE: "computing",

@@ -33,7 +33,7 @@ POSTS = ("issue", "send", "receive", *ACCESSES)
 def alone_ps(messages: Columns) -> Numbers | None:
     """Return what each message would have taken alone; None where nobody knows."""
     if has_accounts(messages):  # TCP's own part has lines of earlier segments in it
-        return None if messages["transport_ps"].any() else messages["alone_ps"]
+        return None if messages["transport_ps"].any() else messages.get("alone_ps")
     return messages["ideal_ps"] if (messages["ideal_ps"] > 0).all() else None
 
 

@@ -18,12 +18,14 @@ from astra_ns3.report.explanation.parts import (
     LOSSES,
     LOSSES_AND_IN_ORDER,
     MESSAGE,
+    MORE_CREDIT,
     NIC_WAITS,
     OF_SENDERS,
     OPEN_WINDOW,
     OTHER,
     PACED_BY_LINES,
     PARTS,
+    PAUSED,
     PHASE,
     QUEUES,
     SIGNAL,
@@ -43,6 +45,10 @@ AT_LEAST = "at least, for it isn't known what messages waited for"
 LATE = "messages that slow NPUs send late, and together, wait for each other, too"
 ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
+WINDOWS = "windows may then open and close otherwise: not counted"
+FASTER = "faster_ps"
+_WITH_WINDOW = tuple(name for name in OF_SENDERS if name not in ("lost_ps", "transport_ps"))
+_OF_SWITCHES = ("switch_queue_ps", "switch_paused_ps")
 # Counters of frames that were lost, in a queue or on a link.
 _LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames")
 
@@ -72,7 +78,9 @@ class Lines:
     ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
     slow each other down, so a line's bytes take their time; False, too, where parts of messages aren't known, which may
     hide it. ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces
-    it. ``own_control``: a control of the user's own sets rates, and not by the line's.
+    it. ``own_control``: a control of the user's own sets rates, and not by the line's. ``round_trips``: how many times
+    as long as sending all of a lane's credit it takes until credit is back, of the link where this is most;
+    ``round_trips_twice``: the same with lines twice as fast.
     """
 
     least_ps: int
@@ -84,9 +92,18 @@ class Lines:
     shared: bool = True
     controlled: bool = True
     own_control: bool = False
+    round_trips: float = 0
+    round_trips_twice: float = 0
 
     @classmethod
-    def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
+    def of(
+        cls,
+        metadata: RunDocument,
+        *,
+        whole: bool,
+        parts_known: bool = True,
+        round_trips: tuple[float, float] = (0, 0),
+    ) -> Lines:
         """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``).
 
         ``parts_known``: the chain tells what its messages waited for. Without, a busy line alone would promise less or
@@ -105,7 +122,8 @@ class Lines:
         own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
         twice_ps = least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2)
         is_own = any(":" in str(control) for control in controls)  # FILE:CLASS
-        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controls != {"none"}, is_own)
+        controlled = controls != {"none"}
+        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controlled, is_own, *round_trips)
 
 
 def has_own_part(metadata: RunDocument) -> bool:
@@ -138,8 +156,9 @@ def what_ifs(
     last two without ``before_ps``, until the last NPU that stood still went on.
     """
     with_turns = _with_turns(parts)
-    found = {words: sum(with_turns.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
+    found = {words: with_turns.get(gone, 0) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
+    found[MORE_CREDIT] = _without_credit_ps(with_turns, lines)
     found[OTHERS] = 0 if lines.own_part else others_ps
     if not lines.controlled:
         del found[LINE_RATE]
@@ -150,7 +169,7 @@ def what_ifs(
     saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
     round_trips_ps = 0 if lines.windows_grow else with_turns.get("window_ps", 0)
     saved_ps = min(saved_ps, max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2)
-    found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines) // 2, saved_ps)
+    found[FASTER_LINES] = _by_faster_lines_ps(_paced_by_lines_ps(parts, lines), saved_ps, found[MORE_CREDIT], lines)
     found |= computing
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []
@@ -166,15 +185,21 @@ def what_ifs(
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
 
 
-def parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
+def parts_of_messages(segments: Sequence[Segment], messages: Columns | None, window_bytes: int = 0) -> Counter[str]:
     """Return the times of the chain's messages and signals, part by part.
 
-    A message that is sent again behind its own bytes loses no more than it takes longer than alone.
+    A message that is sent again behind its own bytes loses no more than it takes longer than alone. ``window_bytes``:
+    of a window of fixed size; then there is :data:`FASTER`, what senders save if lines are twice as fast.
     """
     links = [each for each in segments if each.kind in (MESSAGE, PHASE, SIGNAL)]
     told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
     rows = list(compress((each.message for each in links), told))
     found = Counter({name: int((messages or {})[name][rows].sum()) for name in PARTS if rows})
+    if messages is not None and rows and window_bytes:
+        of = {name: column[rows] for name, column in messages.items()}
+        windows, sending = of["bytes"] / window_bytes, np.sum([of[name] for name in _WITH_WINDOW], axis=0)
+        round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0))
+        found[FASTER] = int(np.minimum(sending / 2, np.maximum(sending - round_trips, 0)).sum())
     alone = None if messages is None or not rows else alone_ps(messages)
     if messages is not None and alone is not None:
         more = np.maximum(messages["end_ps"] - messages["start_ps"] - alone, 0)[rows]
@@ -236,20 +261,47 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     return total_ps
 
 
+def _without_credit_ps(parts: Mapping[str, int], lines: Lines) -> int:
+    """Return how long messages waited for credit because it takes long to come back, and not because it is used up.
+
+    Else they would wait in a queue instead. A lane sends all its credit once in a round trip.
+    """
+    waited_ps = sum(parts.get(name, 0) for name in PAUSED)
+    all_ps = waited_ps + sum(parts.get(name, 0) for name in ("serialisation_ps", *QUEUES))
+    return min(waited_ps, round(all_ps * (1 - 1 / max(lines.round_trips, 1))))
+
+
+def _by_faster_lines_ps(paced_ps: int, saved_ps: int, credit_ps: int, lines: Lines) -> int:
+    """Return what lines twice as fast save: half, but little where the round trip of credit sets the pace.
+
+    ``paced_ps``: the time of messages that lines set, of which ``credit_ps`` is the wait for credit that is on its way;
+    ``saved_ps``: half of what a busy line needs.
+    """
+    now, twice = max(lines.round_trips, 1), max(lines.round_trips_twice, 1)
+    limited_ps = paced_ps if now == 1 else min(paced_ps, credit_ps * now / (now - 1))
+    share = 1 - twice / (2 * now)
+    saved_ps = int(2 * saved_ps * share) if limited_ps else saved_ps
+    return max(int((paced_ps - limited_ps) / 2 + limited_ps * share), saved_ps)
+
+
 def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:
     """Return the time of messages that lines set.
 
-    A sender with a closed window waits for round trips, which hide its time on the line: the more so the less it sends
-    meanwhile. TCP's own part is round trips, too, as is waiting for a message of the connection that has them; what
-    else TCP's account has comes after them. Faster lines take queues out of a round trip and leave its propagation, to
-    and fro. A window that grows with the line lets out twice as much in a round trip, so waiting for it is waiting for
-    the line.
+    A sender with a window of fixed size sends that much in a round trip, which has twice its way in it. Another closed
+    window hides a sender's time on the line: the more so the less it sends meanwhile. TCP's own part is round trips,
+    too, as is waiting for a message of the connection that has them; what else TCP's account has comes after them.
+    Faster lines take queues out of a round trip and leave its propagation, to and fro. A window that grows with the
+    line lets out twice as much in a round trip, so waiting for it is waiting for the line.
     """
     paced = sum(parts.get(name, 0) for name in PACED_BY_LINES)
     if lines.own_control and parts.get("pacing_ps", 0):  # what lines no longer take, its rates do
         with_turns = _with_turns(parts)
         paced -= with_turns["pacing_ps"] + with_turns.get("serialisation_ps", 0)
     window, transport = parts.get("window_ps", 0), parts.get("transport_ps", 0)
+    if FASTER in parts and not lines.windows_grow:
+        own = sum(parts.get(name, 0) for name in _WITH_WINDOW)
+        share = 2 * parts[FASTER] / max(own, 1)
+        return round(share * (own + parts.get("turn_ps", 0)) + sum(parts.get(name, 0) for name in _OF_SWITCHES))
     if lines.windows_grow:
         paced, window = paced + window, 0
     if lines.own_part:

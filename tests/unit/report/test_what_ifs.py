@@ -29,6 +29,8 @@ COMPUTING = "with NPUs that compute twice as fast"
 LINES = "with lines twice as fast"
 RATE = "at line rate always"
 WINDOW = "with a window that never closes"
+CREDIT = "with credit for all of a round trip"
+PAUSED_PARTS = {"nic_paused_ps": 40, "switch_paused_ps": 20, "serialisation_ps": 40}
 OTHERS = "without waiting in the NIC for other collectives"
 
 
@@ -58,7 +60,30 @@ def test_messages_behind_others_waited_for_what_those_waited_for() -> None:
     """Of 100 ps a message waits 60 for its turn, 30 for its window and is sent for 10: 75 of 100 are the window's."""
     parts = {"turn_ps": 60, "window_ps": 30, "serialisation_ps": 10, "switch_queue_ps": 4}
     found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 104, {})}
-    assert (found[WINDOW], found["without queues in switches"]) == (75, 4)
+    assert found[WINDOW] == 75
+
+
+def test_nothing_promises_that_bytes_wait_less_without_pauses_or_queues() -> None:
+    """They would wait for the same line elsewhere, and only a faster line carries more."""
+    parts = {"switch_queue_ps": 40, "nic_paused_ps": 30, "switch_paused_ps": 20, "serialisation_ps": 10}
+    assert what_ifs({}, parts, 0, Lines(0, 0), 100, {}) == (WhatIf(LINES, 50),)
+
+
+@pytest.mark.parametrize(
+    ("round_trips", "more_credit", "faster"),
+    [
+        ((0.5, 0.8), 0, 50),  # credit is never used up
+        ((0.5, 1.5), 0, 25),  # faster lines use it up: 100 ps become 75
+        ((2, 3.5), 50, 12),  # a lane sends half of the time, and 100 ps become 87.5
+        ((5, 10), 60, 12),  # 75 ps wait for round trips, and faster lines halve the rest
+    ],
+)
+def test_waits_for_credit_that_is_on_its_way_end_with_more_credit_and_not_with_faster_lines(
+    round_trips: tuple[float, float], more_credit: int, faster: int
+) -> None:
+    lines = Lines(0, 0, round_trips=round_trips[0], round_trips_twice=round_trips[1])
+    found = {each.change: each.time_ps for each in what_ifs({}, PAUSED_PARTS, 0, lines, 100, {})}
+    assert found == {LINES: faster} | ({CREDIT: more_credit} if more_credit else {})
 
 
 def test_lines_change_no_rate_that_a_control_of_the_users_own_sets() -> None:
@@ -132,6 +157,18 @@ def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:
     assert what_ifs({}, parts, 0, Lines(0, 0, windows_grow=True), 100, {}) == (WhatIf(LINES, 40),)
     fixed = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 100, {})}
     assert fixed == {WINDOW: 60, LINES: 2}  # 20 less three quarters that the window hides
+
+
+@pytest.mark.parametrize(("queued", "saved"), [(0, 0), (30, 30), (200, 140)])
+def test_round_trips_of_a_fixed_window_keep_their_way_there_and_back(queued: int, saved: int) -> None:
+    """Four windows take 20 ps each to and fro; faster lines save queues, but no more than half of all."""
+    one, none = (np.array([number]) for number in (1, 0))
+    messages = dict.fromkeys(PARTS, none) | {"start_ps": none, "end_ps": 90 * one + queued, "alone_ps": none}
+    messages |= {"bytes": 4000 * one, "propagation_ps": 10 * one, "window_ps": 60 * one + queued}
+    messages["serialisation_ps"] = 20 * one
+    parts = parts_of_messages([Segment(MESSAGE, 0, 0, 90 + queued, message=0)], messages, 1000)
+    found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 90 + queued, {})}
+    assert found.get(LINES, 0) == saved
 
 
 def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
