@@ -119,8 +119,8 @@ class _Running:
 class SlowedComputations:
     """``slowdown`` names no NPU that the network hasn't; ``seed``: of the run.
 
-    ``alike``: NPUs may compute in step. ``least``: the least factor of each NPU. ``call_later``: as the network's. With ``keeps``, changes wait for
-    :meth:`settle`, so that those in step change as one; else each is settled at once.
+    ``alike``: NPUs may compute in step. ``least``: the least factor of each NPU. ``call_later``: as the network's. With
+    ``keeps``, changes wait for :meth:`settle`, so that those in step change as one; else each is settled at once.
     """
 
     def __init__(self, network: NetworkBackend, slowdown: ComputeSlowdown, seed: int) -> None:
