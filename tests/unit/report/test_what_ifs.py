@@ -232,6 +232,7 @@ class _Chosen:
         self.folder = None
         self.events: tuple[EventDocument, ...] = ()
         self.scenario_keys = self.chosen_seed = None
+        self.network_finish_ps = 0
 
     def rows(self, name: str) -> list[dict[str, str]]:
         assert name == "collectives.csv"
