@@ -113,19 +113,18 @@ class ComputeSlowdown(ConfigModel):
     communication: CommunicationShares | None = None
     """Shares that collectives take from computations."""
 
-    @property
-    def least_factor(self) -> Fraction:
-        """Return what each computation takes at least, over its time by itself; 0 if there is jitter: nobody knows."""
-        if self.jitter is not None:
-            return Fraction(0)
-        of_all, of_npus = Fraction(1), dict[int, Fraction]()
+    def least_factors(self, npus: int) -> list[Fraction]:
+        """Return what a computation takes at least, over its time by itself, on each of so many NPUs.
+
+        With jitter 0: nobody knows. All else that takes time is as long as ever.
+        """
+        found = [Fraction(self.jitter is None)] * npus
         for each in self.stragglers:
             lasts = each.from_ps == 0 and each.until_ps is None
             factor = Fraction(str(each.factor if lasts else min(each.factor, 1)))
-            of_all *= factor if each.npus is None else 1
-            for npu in each.npus or ():
-                of_npus[npu] = of_npus.get(npu, Fraction(1)) * factor
-        return of_all * min([Fraction(1), *of_npus.values()])
+            for npu in range(npus) if each.npus is None else each.npus:
+                found[npu] *= factor
+        return found
 
     @model_validator(mode="after")
     @checked

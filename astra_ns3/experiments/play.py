@@ -348,16 +348,15 @@ def _floor(inputs: Inputs, network: NetworkBackend, chain: Chain, begin_ps: int,
 def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome, start_ps: int) -> Chain:
     """The longest chain of a tenant that starts at ``start_ps``."""
     chain, most = member.driver.chain, max(records.npus, key=lambda npu: npu.compute_ps)
-    slowdown, tenancy = inputs.slowdown, inputs.tenancy
-    if slowdown is None and most.compute_ps >= chain.time_ps:
+    tenancy = inputs.tenancy
+    if inputs.slowdown is None and most.compute_ps >= chain.time_ps:
         chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
-    least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
     npus = tenancy.npus if outcome.npus is None else outcome.npus
     words = chain.words
     if start_ps:
-        words = f"the start of a job, and {words}" if least_ps else "the start of the job of NPU {}"
+        words = f"the start of a job, and {words}" if chain.time_ps else "the start of the job of NPU {}"
     # A wait for NPUs or for another job hangs on what others took, and is left out.
-    return Chain(start_ps + least_ps, npus[chain.npu], words)
+    return Chain(start_ps + chain.time_ps, npus[chain.npu], words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -212,6 +212,11 @@ class Result:
         return (self._network or self)._metadata.get("events", ())
 
     @property
+    def network_finish_ps(self) -> int:
+        """When the run ended; of a scenario's job when the scenario did."""
+        return int((self._network or self)._metadata["finish_ps"])
+
+    @property
     def scenario_keys(self) -> FileDocument | None:
         """The scenario file's keys that aren't at their defaults, of a scenario or its job; None: there is no file."""
         return (self._network or self)._metadata.get("scenario_keys")

@@ -53,11 +53,10 @@ class Bounds:
 
     def __init__(self, space: Space, plan: TrainingPlan, inputs: Inputs) -> None:
         """``plan``: of any of the choices."""
-        slow = 1.0 if inputs.slowdown is None else inputs.slowdown.least_factor
         self._playable = Playable(space)
         clock = self._playable.clock
         self.least = LeastTimes(inputs)
-        self.passes = PassTimes(self.least, clock, slow)
+        self.passes = PassTimes(self.least, clock)
         self.endings = Endings(plan, self.least, clock, inputs.platform.dimensions)
         self.source = space.workload.source
         self._endings: dict[tuple[Degrees, int, tuple[range, ...]], Ending] = {}

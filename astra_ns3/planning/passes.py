@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import NamedTuple
 
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Item, Operation, Ring, Uneven
@@ -41,12 +40,11 @@ def added(one: Lines, other: Lines, times: int = 1) -> Lines:
 
 
 class PassTimes:
-    """Least times of blocks. ``slow``: what a computation takes at least, of what the clock says."""
+    """Least times of blocks."""
 
-    def __init__(self, least: LeastTimes, clock: Clock, slow: float | Fraction) -> None:
+    def __init__(self, least: LeastTimes, clock: Clock) -> None:
         self._least = least
         self._clock = clock
-        self._slow = slow
 
     def of_block(self, block: Block, degrees: Degrees) -> BlockTimes:
         """Return the times of a block; raises InputError for an exchange that the system can't do."""
@@ -81,7 +79,7 @@ class PassTimes:
 
     def _computed_ps(self, item: Operation | Uneven) -> int:
         operations = (item,) if isinstance(item, Operation) else item.operations
-        return int(self._slow * min(map(self._clock.time_ps, operations)))
+        return min(map(self._clock.time_ps, operations))
 
     def _ring_ps(self, ring: Ring, degrees: Degrees) -> int:
         """Each turn takes as long as its computing and as its messages."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import yaml
 
+from astra_ns3.config.core.changing import setting_text
 from astra_ns3.experiments.changes.documents import given_of
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.frontier import frontier_figure
@@ -28,7 +29,6 @@ from astra_ns3.planning.result import COLUMNS, faster_next, losses, ranked_rows
 from astra_ns3.planning.text import head_of, page_table_of
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.figures.data import Row
-from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.run_study import put, write_study
 from astra_ns3.units import format_time
 from astra_ns3.whole_file import PLAN_TABLE
@@ -68,20 +68,19 @@ def told_of(plan: Plan, rows: Sequence[Row]) -> Told:
         tables.append(Shown("Why the best is the best", head, lines))
     if rows:
         tables.append(Shown("Plans that were played", *page_table_of(rows)))
-    return Told(title, head_of(plan), "Time against memory", tables, command_of(plan))
+    return Told(title, head_of(plan), "Time against memory", tables, command_of(plan.request))
 
 
-def command_of(plan: Plan) -> str:
+def command_of(request: PlanRequest) -> str:
     """Return the command that makes the plan again."""
-    request = plan.request
     words = ["astra-ns3", "plan", str(request.model), "-n", str(request.network)]
     words += [] if request.system is None else ["-s", str(request.system)]
     words += [] if request.samples is None else ["--samples", str(request.samples)]
     for option, values in (("--hold", request.held), ("--set", request.changes)):
-        words += [word for key, value in values.items() for word in (option, f"{key}={as_text(value)}")]
+        words += [word for key, value in values.items() for word in (option, setting_text(key, value))]
     usual = PlanRequest(request.model, request.network)
     for option, name in (("--cpu-time", "cpu_seconds"), ("--packets-cpu-time", "packet_seconds")):
         seconds = getattr(request, name)
-        words += [] if seconds == getattr(usual, name) else [option, "none" if seconds is None else f"{seconds:g}s"]
+        words += [] if seconds == getattr(usual, name) else [option, "none" if seconds is None else f"{seconds:.12g}s"]
     words += [] if request.packets is None else ["--packets", str(request.packets)]
     return shlex.join([*words, "-o", str(request.folder)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from astra_ns3.config.core.changing import setting_text
 from astra_ns3.planning.degrees import Choice
 from astra_ns3.planning.page import BEST, NEXT, SYSTEM
 from astra_ns3.planning.plan import Plan
@@ -47,7 +48,7 @@ def run_of_best(request: PlanRequest) -> str:
     words = ["astra-ns3", "run", "-w", str(request.folder / BEST), "-s", str(system), "-n", str(request.network)]
     for key, value in request.changes.items():
         if key.startswith("network."):
-            words += ["--set", f"{key}={as_text(value)}"]
+            words += ["--set", setting_text(key, value)]
         elif not key.startswith(("system.", "workload.")) and key != "backend":
             words += [f"--{key.replace('_', '-')}", as_text(value)]
     return shlex.join([*words, "--backend", request.base.backend_name])

@@ -58,12 +58,6 @@ class Pace:
     times_ps: Numbers
     more_bps: Numbers
 
-    def means_bps(self, edges_ps: Numbers) -> Real:
-        """Return the mean rate from each of some ascending times to the next."""
-        if len(self.times_ps) == 1:
-            return np.full(len(edges_ps) - 1, float(self.built_bps))
-        return self.mean_bps(edges_ps[:-1], edges_ps[1:])
-
     def mean_bps(self, begin_ps: Numbers, end_ps: Numbers) -> Real:
         """Return the mean rate from each time to a later one."""
         means: Real = self.built_bps + (self._more_by(end_ps) - self._more_by(begin_ps)) / (end_ps - begin_ps)

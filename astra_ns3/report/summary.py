@@ -88,7 +88,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         rows += [
             ("compute", npu_computing(metadata["compute_ps"], npu_ps, npu)),
             ("exposed communication", npu_time(metadata["exposed_ps"], npu_ps, npu)),
-            *_hidden_by_the_next(metadata),
+            *hidden_rows(metadata),
             (
                 "collectives",
                 f"{metadata['collectives']:,} in {counted(metadata['chunks'], 'chunk', 'chunks')}{_left(metadata)}",
@@ -121,15 +121,13 @@ def _zero(metadata: RunDocument) -> int | None:
     return (metadata["workload"].get("parallel") or {}).get("zero")
 
 
-def _hidden_by_the_next(metadata: RunDocument) -> list[tuple[str, str]]:
-    """Return what a single pass waits for at its end and another pass would hide: weights that others updated."""
+def hidden_rows(metadata: RunDocument) -> list[tuple[str, str]]:
+    """Return a row for what a single pass waits for at its end and another would hide: weights that others updated."""
     zero, waited_ps = _zero(metadata), hidden_by_the_next_ps(metadata)
     if not waited_ps or waited_ps * _WORTH_TELLING < metadata["finish_ps"]:
         return []
-    words = (
-        f"{format_time(waited_ps)} of it for updated weights (zero {zero}), which a next pass may hide: try --passes 2"
-    )
-    return [("at the end", words)]
+    waits = f"waits {format_time(waited_ps)} for updated weights (zero {zero})"
+    return [("at the end", f"{waits}, which a next pass may hide: try --passes 2")]
 
 
 def _left(metadata: RunDocument) -> str:

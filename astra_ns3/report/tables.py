@@ -64,6 +64,10 @@ class Records(Protocol):
         """The events of the run's network."""
 
     @property
+    def network_finish_ps(self) -> int:
+        """When the run ended; of a scenario's job when the scenario did."""
+
+    @property
     def scenario_keys(self) -> FileDocument | None:
         """The keys of its scenario's file; None: it has none."""
 

@@ -103,7 +103,7 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
             left_out.append(LeftOut(name, reason))
         else:
             means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
-            next_means[name] = sum(map(_of_next, seeds)) / len(seeds) * means[name]
+            next_means[name] = sum(float(row[measure]) * _of_next(row) for row in seeds) / len(seeds)
             tight[name] = next((f"tight: {why_not(row)}, and {WHY_TIGHT}" for row in seeds if is_tight_row(row)), "")
     first = max(means, key=lambda name: means[name], default=None)
     value, why = (None, "every point is left out") if first is None else (means[first], "")

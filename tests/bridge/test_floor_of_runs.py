@@ -227,6 +227,108 @@ def test_computations_that_may_be_shorter_than_planned_count_as_short_as_they_ma
     assert floor["share"] >= 1
 
 
+BACKENDS = ("analytical", "analytical-queues", "flow", "ns3")
+PART_PS, UPDATE_PS = 1_000_000, 500_000_000
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("slowdown", "least_ps"),
+    [
+        ({"stragglers": [{"factor": 2}]}, 2 * 5 * PART_PS + UPDATE_PS),
+        ({"stragglers": [{"factor": 0.5}]}, 5 * PART_PS // 2 + UPDATE_PS),
+        ({"stragglers": [{"factor": 3, "until": "1us"}]}, 5 * PART_PS + UPDATE_PS),
+        ({"stragglers": [{"npus": [0, 1, 2, 3], "factor": 2}, {"npus": 3, "factor": 2}]}, 10 * PART_PS + UPDATE_PS),
+        ({"jitter": {"spread": 0.5}}, UPDATE_PS),
+    ],
+)
+def test_stragglers_slow_computations_of_the_floor_and_no_updates(
+    slowdown: dict[str, Any], least_ps: int, backend: str
+) -> None:
+    """Five parts of 1 us, as layer a has no input gradient; then layer a's update."""
+    rows = "".join(f"{name} -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 400 500000\n" for name in "ab")
+    result = astra_ns3.run(
+        workload=parse_workload(f"DATA\n2\n{rows}", "all"),
+        system=small_system(),
+        network=small_network(),
+        backend=backend,
+        compute_slowdown=slowdown,
+    )
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert floor["share"] is not None
+    assert floor["time_ps"] == least_ps
+    assert floor["share"] >= 1
+    assert not any("floor" in line for line in result.metadata["warnings"])
+
+
+@pytest.mark.parametrize("backend", ["flow", "ns3"])
+@pytest.mark.parametrize("factor", [0.5, 2])
+def test_starts_of_flows_are_not_computed(factor: float, backend: str) -> None:
+    result = astra_ns3.run(
+        workload=FlowList.of([0, 0], [1, 1], [100_000, 100_000], [0, 2_000_000_000]),
+        system=small_system(),
+        network=small_network(),
+        backend=backend,
+        compute_slowdown={"stragglers": [{"factor": factor}]},
+    )
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert floor["share"] is not None
+    assert floor["time_ps"] == 2_000_000_000
+    assert 1 <= floor["share"] < 1.01
+
+
+def slowed_at_random(draw: random.Random, npus: int) -> dict[str, Any]:
+    """Stragglers of all, some or no NPUs, for a while or always; perhaps jitter and shares of collectives."""
+    stragglers = []
+    for _ in range(draw.randint(1, 4)):
+        each: dict[str, Any] = {"factor": draw.choice([0.001, 0.3, 0.5, 1.5, 2, 7.3, 100])}
+        if draw.random() < 0.6:
+            each["npus"] = sorted(draw.sample(range(npus), draw.randint(1, npus)))
+        if draw.random() < 0.3:
+            each["from"] = f"{draw.randint(0, 300)}us"
+        if draw.random() < 0.3:
+            each["until"] = f"{draw.randint(301, 900)}us"
+        stragglers.append(each)
+    more = draw.choice([{}, {}, {}, {"jitter": {"spread": 0.4}}, {"communication": {"processors": 0.3}}])
+    return {"stragglers": stragglers, **more}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_slowed_loop_model_or_job_ends_before_its_chain(seed: int, backend: str) -> None:
+    draw = random.Random(seed)
+    loop = draw.choice(["DATA", "MODEL", "MICRO", "HYBRID_DLRM 0"])
+    rows = ""
+    for name in "abc":
+        parts = " ".join(f"{draw.choice([0, 800, 40_000])} ALLREDUCE {draw.choice([0, 4000])}" for _ in range(3))
+        rows += f"{name} -1 {parts} {draw.choice([0, 900, 300_000])}\n"
+    small = {"layers": 4, "hidden": 64, "heads": 4, "vocabulary": 64}
+    schedule = draw.choice(["gpipe", "1f1b", "zero-bubble"])
+    model = small_gpt(small, {"pipeline": 2, "schedule": schedule, "zero": draw.randint(0, 1)}, micro_batches=4)
+    own: dict[str, Any] = {"system": small_system(), "passes": draw.randint(1, 5)}
+    jobs = {
+        name: Tenant(
+            name,
+            npus,
+            workload,
+            start_ps=draw.choice([0, 500_000_000]),
+            compute_slowdown=slowed_at_random(draw, 4),
+            **own,
+        )
+        for name, npus, workload in (
+            ("loop", (2, 0, 1, 3), parse_workload(f"{loop}\n3\n{rows}", "all")),
+            ("model", (4, 5, 6, 7), model),
+        )
+    }
+    result = astra_ns3.run_scenario(network=small_network(npus=8), tenants=[*jobs.values()], backend=backend)
+    for name, job in result.tenants.items():
+        floor = job.metadata["floor"]
+        assert floor is not None, name
+        assert floor["chain_ps"] <= job.finish_ps, (name, jobs[name].compute_slowdown)
+
+
 @pytest.mark.parametrize(
     ("backend", "schedule"),
     some_slow(

@@ -100,10 +100,15 @@ def _two_layers(zero: int, **options: Any) -> astra_ns3.Result:
 def test_a_single_pass_says_that_the_next_one_may_hide_the_gathering_of_weights() -> None:
     one, two = _two_layers(1), _two_layers(1, passes=2)
     assert two.finish_ps < 2 * one.finish_ps
-    told = "of it for updated weights (zero 1), which a next pass may hide: try --passes 2"
-    assert told in run_text(one.metadata, None)
-    assert "at the end" not in run_text(two.metadata, None)
-    assert "at the end" not in run_text(_two_layers(3).metadata, None)
+    told = "for updated weights (zero 1), which a next pass may hide: try --passes 2"
+    three = _two_layers(3)
+    pages = {name: report_page([each], {}) for name, each in (("one", one), ("two", two), ("three", three))}
+    for text in (run_text(one.metadata, None), astra_ns3.explain(one).text(), pages["one"]):
+        assert re.search(rf"at the end\W.*waits [0-9.]+ ms {re.escape(told)}", text)
+    assert re.search(rf"at the end, A waits [0-9.]+ ms {re.escape(told)}", astra_ns3.compare(one, three).text())
+    for each in (two, three):
+        assert "at the end" not in run_text(each.metadata, None) + astra_ns3.explain(each).text()
+    assert "at the end" not in pages["two"] + pages["three"] + astra_ns3.compare(two, three).text()
 
 
 def test_a_page_names_the_parts_of_layers_that_only_models_have(tmp_path: Path) -> None:

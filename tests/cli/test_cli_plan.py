@@ -116,7 +116,7 @@ def test_a_report_of_a_plan_has_its_picture_its_table_and_why_the_best_is_the_be
     assert all(f">{name}<" in page for name in names)
     assert "<svg" in page
     assert "Why the best is the best" in page
-    assert "astra-ns3 plan model.yaml -n network.yaml --hold parallel.zero=0 -o out" in page
+    assert "astra-ns3 plan model.yaml -n network.yaml --hold parallel.zero=0 --packets 0 -o out" in page
     index = (folder / "out" / "index.html").read_text(encoding="utf-8")
     assert "Why the best is the best" in index
     assert "<title>Plans of model on network: astra-ns3 plan</title>" in index

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import placed
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.yaml_document import parse_yaml
-from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 
 EVERY = "*"
 """Instead of a layer, or of another entry of a list: all of them."""
@@ -57,6 +58,15 @@ def settings_of(texts: Iterable[str]) -> dict[str, Json]:
             raise wrong(f"--set {key}: found more than one value")
         found[key] = document[key]
     return found
+
+
+def setting_text(key: str, value: Json) -> str:
+    """Return the words ``KEY=VALUE`` that :func:`settings_of` reads as this value."""
+    plain = f"{key}={value}"
+    with suppress(InputError):
+        if isinstance(value, str) and settings_of([plain]) == {key: value}:
+            return plain
+    return f"{key}={json.dumps(value)}"
 
 
 def changed(

@@ -6,6 +6,8 @@ refused when the run gets there.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from astra_ns3.errors import refuse
@@ -28,13 +30,15 @@ def check_end(parts: Parts) -> None:
 
 def _check_computing(inputs: Inputs, passes: int) -> None:
     compute_ps, npu = inputs.job.least_computation(inputs.platform, passes)
-    least_ps = compute_ps if inputs.slowdown is None else int(compute_ps * inputs.slowdown.least_factor)
+    if inputs.slowdown is not None:  # what a host computes in a graph isn't slowed
+        least = inputs.slowdown.least_factors(len(inputs.tenancy.npus))[npu]
+        compute_ps = int(compute_ps * min(least, Fraction(1)))
     start_ps = inputs.tenancy.start_ps
     begun = f" from {format_time(start_ps)} on" if start_ps else ""
     fewer = "fewer passes, or " if passes > 1 else ""
     refuse(
-        start_ps + least_ps > LARGEST_INTEGER,
-        f"NPU {npu} computes for {format_time(least_ps)}{begun}, {_BEYOND}; use {fewer}shorter computations",
+        start_ps + compute_ps > LARGEST_INTEGER,
+        f"NPU {npu} computes for {format_time(compute_ps)}{begun}, {_BEYOND}; use {fewer}shorter computations",
         inputs.job.source,
     )
 

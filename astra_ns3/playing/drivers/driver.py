@@ -90,7 +90,7 @@ class Driver(NetworkListener, ABC):
 
     @property
     def chain(self) -> Chain:
-        """The longest chain of what takes time without the network, at the end; slowed computations at their usual."""
+        """The longest chain of what takes time without the network, at the end; slowed computations at their least."""
         return Chain()
 
     @property

@@ -18,8 +18,9 @@ earliest, once that is known. Its ``done`` is what programs may see of that, whi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 
 from astra_ns3.collectives.uneven import are_sent
@@ -46,6 +47,8 @@ class _Walk:
 
     role: Role
     program: Program
+    factor: Fraction
+    """The least of its NPUs' computations."""
     answer: Handle | None = None
     waits_for: Waiting | None = None
     time_ps: int = 0
@@ -102,8 +105,10 @@ def check_end(programs: RolePrograms) -> None:
         _Check(programs, min(programs.passes, _TELLING_PASSES) if programs.passes_alike else None).run()
 
 
-def check_programs(programs: RolePrograms) -> Chain:
+def check_programs(programs: RolePrograms, least: Sequence[Fraction] | None = None) -> Chain:
     """Return the longest chain of what is computed and waited for; of a reactive loop nothing is known.
+
+    ``least``: of each NPU, what a computation takes at least, over its time by itself (None: 1).
 
     Raises ProgramsDeadlock or ProgramMismatch if fixed programs can't come to their end.
     """
@@ -112,20 +117,29 @@ def check_programs(programs: RolePrograms) -> Chain:
     # NPUs that run one program only wait for messages of each other, in a pass or from one to the next, so from the
     # second pass on each takes as long: all that the one before has left is waited for in it, if at all.
     if not programs.passes_alike or programs.passes <= _TELLING_PASSES:
-        return _Check(programs).run()
+        return _Check(programs, least=least).run()
     if len(programs.roles) > 1:
-        return _Check(programs, min(programs.passes, _MOST_PASSES)).run_on(programs.passes)
-    shorter, longer = (_Check(programs, passes).run() for passes in (_TELLING_PASSES - 1, _TELLING_PASSES))
+        return _Check(programs, min(programs.passes, _MOST_PASSES), least).run_on(programs.passes)
+    shorter, longer = (_Check(programs, passes, least).run() for passes in (_TELLING_PASSES - 1, _TELLING_PASSES))
     more = programs.passes - _TELLING_PASSES
     return longer._replace(time_ps=longer.time_ps + more * (longer.time_ps - shorter.time_ps))
 
 
 class _Check:
-    def __init__(self, programs: RolePrograms, passes: int | None = None) -> None:
+    def __init__(
+        self, programs: RolePrograms, passes: int | None = None, least: Sequence[Fraction] | None = None
+    ) -> None:
         self._passes = programs.passes if passes is None else passes
         self._grid = programs.grid
         self._updates_ps = programs.updates_ps
-        self._walks = [_Walk(role, programs.program(role, passes)) for role in programs.roles]
+        self._walks = [
+            _Walk(
+                role,
+                programs.program(role, passes),
+                Fraction(1) if least is None else min(least[npu] for npu in role.ranks),
+            )
+            for role in programs.roles
+        ]
         self._role_of = programs.role_of
         self._grid_of = cache(self._grid.of)
         self._members: dict[Communicator | None, frozenset[int]] = {}
@@ -185,6 +199,7 @@ class _Check:
             elif isinstance(operation, Compute):
                 _check_times(walk.role, operation)
                 took_ps = operation.time_ps if operation.times_ps is None else min(operation.times_ps)
+                took_ps = took_ps * walk.factor.numerator // walk.factor.denominator
                 walk.time_ps += took_ps
                 walk.computed_ps += took_ps
                 walk.computed_until_ps = walk.time_ps

@@ -282,10 +282,11 @@ class GraphDriver(SystemDriver):
     def _compute(self, computations: SlowedComputations, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
         """A computation that something may slow down."""
         memory_ps = duration_ps if self._roofline and self._durations.memory_bound(node) else 0
+        least_ps = int(duration_ps * min(computations.least[npu] for npu in player.npus))
         if self._in_step is not None:
-            self._in_step.compute(player, node, duration_ps, memory_ps)
+            self._in_step.compute(player, node, duration_ps, memory_ps, least_ps)
             return
-        ended = partial(player.ended, node, took_ps=duration_ps)
+        ended = partial(player.ended, node, took_ps=least_ps)
         computations.begin([player.npu], duration_ps, ended, memory_ps=memory_ps, number=node.number)
 
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:

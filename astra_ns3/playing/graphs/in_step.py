@@ -47,10 +47,10 @@ class InStep:
         """A node goes on for so long."""
         self.moments.begin(player.npu, took_ps, partial(self._ended, player.npus, node, took_ps))
 
-    def compute(self, player: NpuPlayer, node: GraphNode, took_ps: int, memory_ps: int) -> None:
-        """A node computes for so long, or longer if something slows that."""
+    def compute(self, player: NpuPlayer, node: GraphNode, took_ps: int, memory_ps: int, least_ps: int) -> None:
+        """A node computes for so long, or longer if something slows that, but no less than ``least_ps``."""
         assert self._computations is not None
-        resume, part = self._goes_on(node, took_ps, player.npus)
+        resume, part = self._goes_on(node, least_ps, player.npus)
         self._computations.begin(player.npus, took_ps, resume, memory_ps=memory_ps, number=node.number, part=part)
 
     def _start(self, time_ps: int) -> None:
@@ -67,13 +67,13 @@ class InStep:
             for (node, since_ps, _), part in zip(ended, self._parts(player, [npus for *_, npus in ended]), strict=True):
                 part.ended(node, time_ps, since_ps=since_ps)
 
-    def _goes_on(self, node: GraphNode, took_ps: int, npus: list[int]) -> tuple[Resume, Part | None]:
+    def _goes_on(self, node: GraphNode, least_ps: int, npus: list[int]) -> tuple[Resume, Part | None]:
         """How NPUs go on that have computed, and how several of them part before."""
 
         def part(groups: Sequence[list[int]]) -> list[tuple[Resume, Part | None]]:
-            return [self._goes_on(node, took_ps, group) for group in groups]
+            return [self._goes_on(node, least_ps, group) for group in groups]
 
-        return partial(self._ended, npus, node, took_ps), None if len(npus) == 1 else part
+        return partial(self._ended, npus, node, least_ps), None if len(npus) == 1 else part
 
     def _ended(self, npus: Sequence[int], node: GraphNode, took_ps: int, time_ps: int) -> None:
         """A node has ended on NPUs that were in step when it began."""

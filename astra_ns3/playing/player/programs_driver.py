@@ -72,7 +72,7 @@ class ProgramsDriver(SystemDriver):
         self._journal = None if journal_to is None else Journal(journal_to, list(self._names))
         self._computations, watcher = slowed_by(slowdown, network, seed)
         self._system = self._system_layer(system, bandwidths, compatibility, seed, watcher)
-        self._chain = check_programs(programs)
+        self._chain = check_programs(programs, None if self._computations is None else self._computations.least)
         self._prepare(programs)
         self._together = self._may_play_together()
         observed = range(network.npus) if self._journal is not None else sorted({0, *self._observed})

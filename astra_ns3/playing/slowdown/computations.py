@@ -119,14 +119,15 @@ class _Running:
 class SlowedComputations:
     """``slowdown`` names no NPU that the network hasn't; ``seed``: of the run.
 
-    ``alike``: NPUs may compute in step. ``call_later``: as the network's. With ``keeps``, changes wait for
-    :meth:`settle`, so that those in step change as one; else each is settled at once.
+    ``alike``: NPUs may compute in step. ``least``: the least factor of each NPU. ``call_later``: as the network's. With
+    ``keeps``, changes wait for :meth:`settle`, so that those in step change as one; else each is settled at once.
     """
 
     def __init__(self, network: NetworkBackend, slowdown: ComputeSlowdown, seed: int) -> None:
         self.call_later: CallLater = network.call_later
         self.keeps = False
         self.alike = slowdown.jitter is None
+        self.least = slowdown.least_factors(network.npus)
         self._network = network
         self._paces = _paces(slowdown, network.npus)
         self._jitter = None if slowdown.jitter is None else JitterFactors(slowdown.jitter, seed)

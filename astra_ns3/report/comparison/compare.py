@@ -13,6 +13,7 @@ from astra_ns3.report.comparison.settings import OF_SCENARIO, follows_from_seed,
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of, stop_of
+from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
 from astra_ns3.units import counted
 
@@ -92,7 +93,7 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
 
 
 def _states(*runs: tuple[str, Records]) -> Iterator[str]:
-    """Yield which run is a job's last try, lies below its floor, or alone is of flows."""
+    """Yield which run is a job's last try, lies below its floor, waits at its end, or alone is of flows."""
     for name, run in runs:
         job = run.metadata.get("job") or {}
         if job.get("restarts"):
@@ -102,6 +103,7 @@ def _states(*runs: tuple[str, Records]) -> Iterator[str]:
         floor = below_floor(run.metadata)
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"
+        yield from (f"{when}, {name} {words}" for when, words in hidden_rows(run.metadata))
     of_flows = [name for name, run in runs if is_of_flows(run)]
     if len(of_flows) == 1:
         yield f"only {of_flows[0]} is of a list of flows"

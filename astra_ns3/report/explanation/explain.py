@@ -57,6 +57,7 @@ from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of, table_of
 from astra_ns3.report.signals import Signals
+from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import (
     PACKETS_NEEDED,
     Numbers,
@@ -126,7 +127,7 @@ def explain(
         metadata.get("floor"),
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
-    scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)))
+    scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)), *(hidden_rows(metadata) if whole else ()))
     return replace(found, switches=switch_names(run, found.ports_told), scales=scales)
 
 

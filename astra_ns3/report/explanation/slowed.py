@@ -6,6 +6,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import chain as joined
 
 from astra_ns3.config.compute_slowdown import STANDS_STILL
 from astra_ns3.frozen import dataclass
@@ -84,15 +85,16 @@ def computing_saved(
     of the ``chain`` are as long (``waits_ps``); without them, the chain itself does. Slow times keep their ends, and
     time that wasn't followed stays as it is. ``members``: the NPUs of a collective.
     """
-    spans, of_spans, stands_of_spans = spans_of_npus(slowed), cache(Pace), cache(_Stands)
+    spans, of_spans = spans_of_npus(slowed), cache(Pace)
+    stands_of, stood = cache(_Stands), cache(lambda npu: standing(spans(npu)))
 
     def pace(npu: int) -> Pace:
         return of_spans(spans(npu))
 
     @cache
-    def stands(collective: int) -> set[_Stands]:
-        found = {spans(npu) for npu in members(collective)} if members is not None else set()
-        return {each for each in map(stands_of_spans, found) if each.untils_ps}
+    def stands(collective: int) -> _Stands:
+        npus = members(collective) if members is not None else ()
+        return stands_of(tuple(npu for npu in npus if stood(npu)), stood)
 
     def half_ps(links: Sequence[Segment]) -> int:
         return links[-1].end_ps - _end_if_half(links, pace, stands) if links else 0
@@ -110,26 +112,31 @@ def computing_saved(
 
 
 class _Stands:
-    """When NPUs stand still and go on."""
+    """When any of some NPUs stands still; ``stood``: as :func:`standing`, of each."""
 
-    def __init__(self, spans: Iterable[Span]) -> None:
-        self._froms_ps = standing(spans)
-        self.untils_ps = list(self._froms_ps)
+    def __init__(self, npus: Iterable[int], stood: Callable[[int], Mapping[int, int]]) -> None:
+        froms_ps: dict[int, int] = {}
+        for until_ps, from_ps in joined.from_iterable(stood(npu).items() for npu in npus):
+            froms_ps[until_ps] = min(from_ps, froms_ps.get(until_ps, from_ps))
+        self._untils_ps = sorted(froms_ps)
+        self._froms_ps = [froms_ps[until_ps] for until_ps in self._untils_ps]
 
     def until_ps(self, time_ps: int, end_ps: int) -> int:
-        """Return when the NPU goes on that stands still at a time, if that is by ``end_ps``; else the time."""
-        place = bisect(self.untils_ps, time_ps)
-        until_ps = next(iter(self.untils_ps[place : place + 1]), None)
-        return time_ps if until_ps is None or until_ps > end_ps or self._froms_ps[until_ps] > time_ps else until_ps
+        """Return from when on none stands still, of those that stand still at a time and go on by ``end_ps``."""
+        last = bisect(self._untils_ps, end_ps)
+        while True:
+            meanwhile = range(last - 1, bisect(self._untils_ps, time_ps) - 1, -1)
+            place = next((place for place in meanwhile if self._froms_ps[place] <= time_ps), None)
+            if place is None:
+                return time_ps
+            time_ps = self._untils_ps[place]
 
-    def goes_on_in(self, link: Segment) -> bool:
-        """Return whether the NPU goes on while a link lasts."""
-        return bisect(self.untils_ps, link.start_ps) < bisect(self.untils_ps, link.end_ps)
+    def one_goes_on_in(self, link: Segment) -> bool:
+        """Return whether an NPU goes on while a link lasts."""
+        return bisect(self._untils_ps, link.start_ps) < bisect(self._untils_ps, link.end_ps)
 
 
-def _end_if_half(
-    links: Sequence[Segment], pace: Callable[[int], Pace], stands: Callable[[int], Iterable[_Stands]]
-) -> int:
+def _end_if_half(links: Sequence[Segment], pace: Callable[[int], Pace], stands: Callable[[int], _Stands]) -> int:
     """Return when links in order end if each computation is half as long by itself.
 
     ``stands``: of the members of a collective. A link that ended after one of them had stood still doesn't end while
@@ -142,12 +149,11 @@ def _end_if_half(
             time_ps = pace(link.npu).end_ps(time_ps, work_ps / 2)
             continue
         held = stands(link.collective)
-        if link.kind in _MAY_STAND and any(each.goes_on_in(link) for each in held):
+        if link.kind in _MAY_STAND and held.one_goes_on_in(link):
             time_ps = link.end_ps
         elif link.kind != STILL:
             time_ps += link.time_ps
-        while (later_ps := max((each.until_ps(time_ps, link.end_ps) for each in held), default=time_ps)) > time_ps:
-            time_ps = later_ps
+        time_ps = held.until_ps(time_ps, link.end_ps)
     return time_ps
 
 

@@ -175,7 +175,7 @@ def what_ifs(
     bounded = []
     for words, ps in found.items():
         lines_ps = lines.twice_ps if words == FASTER_LINES else lines.least_ps
-        chain_ps = lines.chain_ps // 2 if words == FASTER_NPUS else lines.chain_ps
+        chain_ps = {FASTER_NPUS: lines.chain_ps // 2, NO_SLOW_NPUS: 0}.get(words, lines.chain_ps)
         most_ps = max(0, time_ps - max(lines_ps, chain_ps))
         if ps > most_ps:
             bound = "chain" if chain_ps > lines_ps else "lines"

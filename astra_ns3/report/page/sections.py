@@ -22,6 +22,7 @@ from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, shown_part, stop_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.signals import Signals
+from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import counted, exact_time, format_bytes, format_time
 
@@ -79,6 +80,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
             for time, _, share in [words.partition("  (")]
         ]
         found += [
+            *((name, "", words) for name, words in hidden_rows(metadata)),
             ("NPUs", f"{metadata['npus']:,}", ""),
             ("collectives", f"{metadata['collectives']:,}", counted(metadata["chunks"], "chunk", "chunks")),
         ]

@@ -100,12 +100,12 @@ def _sums(records: Records, table: Recorded, end_ps: int, most: int) -> tuple[Ma
 
 def _rates(records: Records, sums: Mapping[str, Real], ports: Sequence[str], edges_ps: Numbers) -> tuple[Real, str]:
     """Return percent of each port's rate then, ``(ports, bins)``, or Gb/s where a rate isn't known; and which."""
-    is_whole = not records.metadata.get("job")  # beside a job, others may go on
-    played_ps = np.minimum(edges_ps, end_of(records.metadata)) if is_whole else edges_ps
-    bps = 8 * np.array([sums[port] for port in ports]) * PS_PER_SECOND / np.maximum(np.diff(played_ps), 1)
+    begin_ps, end_ps = edges_ps[:-1], records.network_finish_ps - start_of(records.metadata)
+    until_ps = np.where((begin_ps < end_ps) & (end_ps < edges_ps[1:]), end_ps, edges_ps[1:])
+    bps = 8 * np.array([sums[port] for port in ports]) * PS_PER_SECOND / (until_ps - begin_ps)
     rates = paces(records)
     if all(port in rates for port in ports):
-        return 100 * bps / np.array([rates[port].means_bps(edges_ps) for port in ports]), "%"
+        return 100 * bps / np.array([rates[port].mean_bps(begin_ps, until_ps) for port in ports]), "%"
     return bps / 1e9, "Gb/s"
 
 

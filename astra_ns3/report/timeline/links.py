@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from astra_ns3.report.ports import levels, paces
-from astra_ns3.report.records import SWITCH, end_of, needed, table_of
+from astra_ns3.report.records import SWITCH, end_of, needed, start_of, table_of
 from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
@@ -61,7 +61,7 @@ def write_links(records: Records, writer: TraceWriter, number: int) -> None:
 def _write_utilisation(records: Records, writer: TraceWriter, ports: Ports) -> None:
     """Percent of the link's rate then, or Gb/s where that isn't known; 0 in intervals without a row."""
     interval_ps = parse_time_ps(records.metadata["network"]["observe"]["utilisation_interval"])
-    rates = paces(records)
+    rates, end_ps = paces(records), records.network_finish_ps - start_of(records.metadata)
     until: dict[str, int] = {}
     for time_ps, port, wire_bytes in _rows(records, "utilisation", "wire_bytes"):
         name, unit = ("utilisation", "%") if port in rates else ("sent", "Gb/s")
@@ -69,8 +69,10 @@ def _write_utilisation(records: Records, writer: TraceWriter, ports: Ports) -> N
         start_ps = max(0, time_ps - interval_ps)
         if port in until and start_ps > until[port]:
             writer.count(counter, until[port], 0.0)
-        bits_per_second = 8 * wire_bytes * PS_PER_SECOND / interval_ps
-        mean_bps = rates[port].means_bps(np.array([time_ps - interval_ps, time_ps]))[0] if port in rates else 0
+        begin_ps = time_ps - interval_ps
+        until_ps = end_ps if begin_ps < end_ps < time_ps else time_ps
+        bits_per_second = 8 * wire_bytes * PS_PER_SECOND / (until_ps - begin_ps)
+        mean_bps = rates[port].mean_bps(*np.array([[begin_ps], [until_ps]]))[0] if port in rates else 0
         writer.count(counter, start_ps, bits_per_second * (100 / mean_bps if mean_bps else 1e-9))
         until[port] = time_ps
     for port, end_ps in until.items():

@@ -359,6 +359,7 @@ class _Told:
     def __init__(self, metadata: RunDocument) -> None:
         self.metadata, self._run = metadata, played()
         self.chosen_seed = metadata.get("seed")
+        self.network_finish_ps = 0
 
     def rows(self, name: str) -> list[dict[str, str]]:
         return self._run.rows(name)

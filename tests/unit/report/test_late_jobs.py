@@ -102,9 +102,15 @@ def test_pictures_and_the_timeline_of_a_late_job_show_the_ports_of_all_jobs(late
     assert min(time for samples in counters.values() for time, _ in samples) == 0
 
 
-def test_a_late_job_s_utilisation_counts_intervals_and_their_rates_from_the_run_s_start(late: Path) -> None:
-    """The link is full all the time: with 100 Gb/s until 30 us, which is 5 us in the job, and then with 10 Gb/s."""
-    sent = [125_000, 12_500, 12_500]
+@pytest.mark.parametrize(("end_us", "last_bytes"), [(70, 12_500), (45, 6_250)])
+def test_a_late_job_s_utilisation_counts_intervals_and_their_rates_from_the_run_s_start(
+    end_us: int, last_bytes: int, late: Path
+) -> None:
+    """The link is full all the time: with 100 Gb/s until 30 us, which is 5 us in the job, and then with 10 Gb/s.
+
+    The job ends at 45 us; others may go on.
+    """
+    sent = [125_000, 12_500, last_bytes]
     write_table(
         late.parent, "utilisation", {"time_ps": [30 * US, 40 * US, 50 * US], "port": ["host0"] * 3, "wire_bytes": sent}
     )
@@ -116,7 +122,7 @@ def test_a_late_job_s_utilisation_counts_intervals_and_their_rates_from_the_run_
         "end_ps": None,
         "rate_bps": 10**10,
     }
-    for folder, keys in ((late, {"finish_ps": 20 * US}), (late.parent, {"events": [slower]})):
+    for folder, keys in ((late, {"finish_ps": 20 * US}), (late.parent, {"events": [slower], "finish_ps": end_us * US})):
         told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         (folder / "run.json").write_text(json.dumps({**told, **keys}), encoding="utf-8")
     run = astra_ns3.Result.load(late)

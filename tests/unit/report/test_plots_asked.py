@@ -291,8 +291,8 @@ def test_rates_that_events_give_count_from_a_jobs_start_and_the_last_to_begin_ho
     document: Any = {**run.metadata, "job": {"start_ps": 1000}, "events": [slower, slow]}
     pace = paces(astra_ns3.Result(document, Files(folder=folder), folder))["host0"]
     edges = np.array([-100, 0, 100, 200, 300, 400, 600])
-    assert pace.means_bps(edges).tolist() == [rate * GBPS for rate in (100, 50, 10, 50, 10, 100)]
-    assert pace.means_bps(edges[[1, 3]]).tolist() == [30 * GBPS]
+    assert pace.mean_bps(edges[:-1], edges[1:]).tolist() == [rate * GBPS for rate in (100, 50, 10, 50, 10, 100)]
+    assert pace.mean_bps(edges[[1]], edges[[3]]).tolist() == [30 * GBPS]
 
 
 def test_without_what_npus_did_the_timeline_has_collectives_and_says_so(tmp_path: Path, command: Any) -> None:

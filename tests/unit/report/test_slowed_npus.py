@@ -134,6 +134,18 @@ def test_a_chain_does_not_wait_for_an_npu_without_a_part_in_its_collectives(memb
     assert computing_saved(chain, chain, 0, slowed, lambda _: members)[TWICE] == saved_ns * NS
 
 
+@pytest.mark.parametrize(("last_ns", "saved_ns"), [(110, 5), (300, 10)])
+def test_a_message_waits_for_one_npu_after_the_other_but_for_none_that_stood_still_beyond_its_end(
+    last_ns: int, saved_ns: int
+) -> None:
+    """It would come at 65 ns, when NPU 1 stands still until 80, and by then NPU 2 until 105, NPU 3 until later."""
+    stands_ns = {1: (60, 80), 2: (75, 105), 3: (103, last_ns)}
+    slowed = [Slowed((npu,), Span(a * NS, b * NS, Fraction(STANDS_STILL))) for npu, (a, b) in stands_ns.items()]
+    chain = (Segment(COMPUTE, 0, 0, 100 * NS), Segment(MESSAGE, 0, 100 * NS, 115 * NS))
+    saved = computing_saved(chain, chain, 0, slowed, lambda _: range(NPUS))[TWICE]
+    assert saved == saved_ns * NS
+
+
 def test_what_was_not_followed_stays_as_it_is_without_slow_npus() -> None:
     slowed = [Slowed((1,), Span(100, 800, Fraction(STANDS_STILL)))]
     chain = (Segment(OTHER, 1, 0, 850), Segment(COMPUTE, 1, 850, 950))

@@ -174,6 +174,15 @@ def test_counters_have_the_utilisation_of_each_interval_and_nothing_between(trac
     assert units == {"utilisation": "%", "queue": "bytes"}
 
 
+def test_the_interval_in_which_a_run_ends_counts_as_far_as_it_was_played(tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    document = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    (path / "run.json").write_text(json.dumps({**document, "finish_ps": 12 * US}), encoding="utf-8")
+    write_ports(path, "utilisation", "wire_bytes", [(10 * US, "host0", 12_500), (20 * US, "host0", 12_500)])
+    shown = traced(path, tmp_path).counter("network", "host0 to switch0", "utilisation")
+    assert shown == [(0, 10.0), (10_000, 50.0), (20_000, 0.0)]
+
+
 def test_a_gap_without_rows_is_a_time_without_use(tmp_path: Path) -> None:
     path = run_folder(tmp_path)
     write_ports(path, "utilisation", "wire_bytes", [(10 * US, "host0", 12_500), (40 * US, "host0", 12_500)])

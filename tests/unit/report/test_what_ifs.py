@@ -23,7 +23,14 @@ from astra_ns3.report.explanation.parts import (
     SIGNAL,
     Segment,
 )
-from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, parts_of_messages, waited_for_others, what_ifs
+from astra_ns3.report.explanation.what_ifs import (
+    NO_SLOW_NPUS,
+    Lines,
+    WhatIf,
+    parts_of_messages,
+    waited_for_others,
+    what_ifs,
+)
 
 COMPUTING = "with NPUs that compute twice as fast"
 LINES = "with lines twice as fast"
@@ -125,6 +132,7 @@ def test_computing_twice_as_fast_halves_the_longest_chain_of_computations() -> N
     assert what_ifs({}, {}, 0, Lines(0, 0, chain_ps=90), 100, {COMPUTING: 50}) == (WhatIf(COMPUTING, 50),)
     most = WhatIf(RATE, 10, bounded=True, bound="chain")
     assert most in what_ifs({}, {"pacing_ps": 80}, 0, Lines(0, 0, chain_ps=90), 100, {})
+    assert what_ifs({}, {}, 0, Lines(0, 0, chain_ps=90), 100, {NO_SLOW_NPUS: 50}) == (WhatIf(NO_SLOW_NPUS, 50),)
 
 
 def test_the_longest_chain_is_that_of_the_floor_or_what_the_reported_npu_computed() -> None:
@@ -261,6 +269,7 @@ class _Chosen:
         self.folder = None
         self.events: tuple[EventDocument, ...] = ()
         self.scenario_keys = self.chosen_seed = None
+        self.network_finish_ps = 0
 
     def rows(self, name: str) -> list[dict[str, str]]:
         assert name == "collectives.csv"

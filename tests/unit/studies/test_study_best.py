@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,16 @@ def study_result(
     return StudyResult(expansion, outcomes, folder)
 
 
+def _waiting(result: StudyResult, share: Callable[[object, int], float]) -> StudyResult:
+    """The same, where a next pass may hide a share of each point's time, by its tensor and its seed."""
+    outcomes = {}
+    for point in result.expansion.points:
+        outcome = result.outcomes[point.address]
+        hidden = {"hidden_by_next_us": 1e6 * share(point.labels["tensor"], point.seed)}
+        outcomes[point.address] = replace(outcome, measures={**outcome.measures, **hidden})
+    return StudyResult(result.expansion, outcomes, result.folder)
+
+
 def test_what_does_not_fit_is_left_out_of_the_best_with_the_reason(tmp_path: Path) -> None:
     result = study_result(tmp_path, (235_000_000_000, 70_000_000_000, 40_000_000_000), (300.0, 200.0, 100.0))
     best = result.best["one"]
@@ -94,6 +105,34 @@ def test_points_that_are_as_good_as_the_best_are_named_with_it(tmp_path: Path) -
     result = study_result(tmp_path, (1, 1, 1), (200.0, 100.0, 200.0))
     assert (result.best["one"].point, result.best["one"].equals) == ("tensor 1", ("tensor 4",))
     assert "best: tensor 1, 200 tokens per second; as many with tensor 4" in study_text(result)
+
+
+@pytest.mark.parametrize(
+    ("speeds", "shares", "named"),
+    [
+        ((200.0, 190.0), (0.0, 0.1), True),  # 190 / 0.9 = 211
+        ((200.0, 170.0), (0.0, 0.1), False),  # 170 / 0.9 = 189
+        ((200.0, 190.0), (0.2, 0.0), False),
+        ((200.0, 200.0), (0.0, 0.0), False),
+    ],
+)
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_points_that_may_be_faster_from_the_second_iteration_on_are_named(
+    speeds: tuple[float, float], shares: tuple[float, float], named: bool, seeds: int, tmp_path: Path
+) -> None:
+    result = _waiting(study_result(tmp_path, (1, 1), speeds, seeds), lambda tensor, seed: shares[tensor == 2])
+    best = result.best["one"]
+    assert (best.point, best.sooner_next) == ("tensor 1", ("tensor 2",) if named else ())
+    told = "from the second iteration on, others may be faster (tensor 2): use passes: 2"
+    assert all((told in text) is named for text in (study_text(result), page(result, [], "again")))
+
+
+@pytest.mark.parametrize(("hides", "named"), [(1, False), (3, True)])
+def test_each_seed_hides_its_own_wait_only(hides: int, named: bool, tmp_path: Path) -> None:
+    """80, 160 and 240 of seeds 1 to 3, of which half the time is hidden of one: 560 / 3 or 720 / 3 beside 200."""
+    given = study_result(tmp_path, (1, 1), (100.0, 80.0), seeds=3)
+    result = _waiting(given, lambda tensor, seed: 0.5 * (tensor == 2 and seed == hides))
+    assert bool(result.best["one"].sooner_next) is named
 
 
 def test_a_point_that_was_played_with_fewer_seeds_than_others_is_left_out_of_the_best(tmp_path: Path) -> None:

@@ -508,13 +508,15 @@ def test_a_straggler_that_begins_when_its_npus_end_is_told(begin: str, told: boo
 @pytest.mark.parametrize(
     ("stragglers", "least"),
     [
-        ([{"npus": [0], "factor": 0.5}, {"npus": [1], "factor": 0.5}], 0.5),  # each NPU by itself
-        ([{"npus": [0, 1], "factor": 0.5}, {"npus": [1], "factor": 0.8}], 0.4),
-        ([{"factor": 2.0}], 2.0),
-        ([{"factor": 2.0}, {"npus": [3], "factor": 0.25}], 0.5),
-        ([{"factor": 2.0, "until": "1ms"}], 1.0),  # later it is as fast as ever
-        ([{"npus": [0], "factor": 3.0}], 1.0),
+        ([{"npus": [0], "factor": 0.5}, {"npus": [1], "factor": 0.5}], [0.5, 0.5, 1, 1]),
+        ([{"npus": [0, 1], "factor": 0.5}, {"npus": [1], "factor": 0.8}], [0.5, 0.4, 1, 1]),
+        ([{"factor": 2.0}], [2, 2, 2, 2]),
+        ([{"factor": 2.0}, {"npus": [3], "factor": 0.25}], [2, 2, 2, 0.5]),
+        ([{"factor": 2.0, "until": "1ms"}], [1, 1, 1, 1]),  # later it is as fast as ever
+        ([{"npus": [0], "factor": 3.0}], [3, 1, 1, 1]),
     ],
 )
-def test_no_npu_computes_faster_than_its_own_factors_say(stragglers: list[dict[str, Any]], least: float) -> None:
-    assert float(slowdown_of({"stragglers": stragglers}).least_factor) == pytest.approx(least)
+def test_no_npu_computes_faster_than_its_own_factors_say(stragglers: list[dict[str, Any]], least: list[float]) -> None:
+    factors = slowdown_of({"stragglers": stragglers}).least_factors(4)
+    assert [float(each) for each in factors] == pytest.approx(least)
+    assert slowdown_of({"stragglers": stragglers, "jitter": {"spread": 0.1}}).least_factors(4) == [0] * 4
