@@ -185,6 +185,14 @@ def test_an_unknown_key_hides_no_other_mistake(tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
+def test_an_unknown_key_may_stand_for_the_only_one_that_is_missing(tmp_path: Path) -> None:
+    text = NETWORK.replace("npus: 16", "count: 16")
+    with pytest.raises(
+        InputError, match=r":3: key 'topology\.count'.*did you mean 'topology\.npus', which is missing\?$"
+    ):
+        read(tmp_path, text)
+
+
 def test_plain_data_is_refused_by_key() -> None:
     data = minimal()
     data["topology"]["link"]["rate"] = "100000000"
