@@ -186,10 +186,9 @@ def test_an_unknown_key_hides_no_other_mistake(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_may_stand_for_the_only_one_that_is_missing(tmp_path: Path) -> None:
-    text = NETWORK.replace("npus: 16", "count: 16")
-    with pytest.raises(
-        InputError, match=r":3: key 'topology\.count'.*did you mean 'topology\.npus', which is missing\?$"
-    ):
+    text = NETWORK.replace("npus: 16", "gpus_in_all: 16")
+    words = r":3: key 'topology\.gpus_in_all'.*did you mean 'topology\.npus', which is missing\?$"
+    with pytest.raises(InputError, match=words):
         read(tmp_path, text)
 
 
