@@ -290,8 +290,8 @@ class SystemConfig(ConfigModel):
         if able and len(members) > 1 and (trees is None or not trees.shared(members)):
             yield (
                 f"key 'nccl': the switches of server '{self.nccl.server}' add up (NVLS), those of the network don't: "
-                "NVLS is never chosen; in the network file, add reduction: {} to scale_up.switch, or set "
-                "NCCL_NVLS_ENABLE to 0"
+                "NVLS is never chosen; in the network file, add reduction: {} to scale_up.switch (kind file: "
+                "scale_up_switch), or set NCCL_NVLS_ENABLE to 0"
             )
 
     @property

@@ -20,7 +20,7 @@ from astra_ns3.whole_file import PLAN_TABLE, WHOLE_MODEL
 from astra_ns3.workload.memory.room import WHY_TIGHT, memory_text, roomy_bytes
 
 _ON_PACKETS, _PLAYED_THERE = "on packets", "played there"
-_FIRST = f"{PLAN_TABLE} and {BEST} follow the first"
+_FIRST = f"its file is {NEXT} ({PLAN_TABLE} and {BEST} go by first iterations)"
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
 
@@ -67,7 +67,8 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
     head += [("left out", left_out_text(plan.left_out))] if plan.left_out else []
     head.append(("CPU time", _cpu_time(plan)))
     if found.best is not None:
-        head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
+        certain = "not certain" if found.open else "certain"
+        head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), (certain, _certain(plan))]
         head += [("memory", _tight(plan, found.best))] if plan.is_tight(found.best) else []
         head += [("iterations", iterations_text(plan, plan.following))] if plan.following is not None else []
         head += [("second", _second(plan))] if found.ranked[1:] else []
@@ -99,15 +100,16 @@ def left_out_text(left_out: Mapping[str, int]) -> str:
 
 
 def _certain(plan: Plan) -> str:
-    """Say how much faster one that wasn't played may be."""
+    """Say how long one that wasn't played takes at least."""
     found = plan.found
     if not found.open:
         return "no plan's first iteration is faster as flows: every bound that is left lies above its time"
     least = found.open[0]
     others = counted(len(found.open), "plan wasn't", "plans weren't")
+    less = percent(round(1e6 * found.gap), 10**6)
     return (
-        f"{others} played, of which one may be {percent(round(1e6 * found.gap), 10**6)} "
-        f"faster in its first iteration as flows: the least bound is {format_time(least.time_ps)} ({least.choice.name})"
+        f"{others} played; the best of them takes at least {format_time(least.time_ps)} ({less} less) in its first "
+        f"iteration as flows: {least.choice.name}"
     )
 
 
@@ -156,14 +158,15 @@ def iterations_text(plan: Plan, following: Found) -> str:
     if faster is None:
         words = f"the best is the fastest of {len(known)} in the second, too: {format_time(known[best])}"
     else:
-        times = f"{format_time(known[faster])}, the best {format_time(known[best])}"
+        times = f"{format_time(known[faster])}, with the best {format_time(known[best])}"
         tight = " (tight in memory)" if plan.is_tight(faster) else ""
-        words = f"from the second on another of {len(known)} is faster, {faster.name}{tight}: {times}; {_FIRST}"
+        other = f"another plan (of {len(known)} played), {faster.name}{tight}"
+        words = f"the second iteration is shorter with {other}: {times}; {_FIRST}"
     left = len(following.open)
     if not left:
-        return f"{words}; no other is faster there"
+        return f"{words}; no other's second is shorter"
     gap = percent(round(1e6 * following.gap), 10**6)
-    return f"{words}; {counted(left, 'plan', 'plans')} not played there may be up to {gap} faster"
+    return f"{words}; {counted(left, 'plan', 'plans')} whose second wasn't played may be up to {gap} faster"
 
 
 def packets_text(plan: Plan) -> str:

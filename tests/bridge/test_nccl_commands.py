@@ -326,3 +326,23 @@ def test_what_takes_long_is_told_before_it_is_played(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("astra_ns3.experiments.nccl.bench._LONG_S", 0)
     machine.bench("all_reduce", [KIB], tell=told.append)
     assert told == ["4 messages are played, in some 0 s"]  # two steps of two ranks
+
+
+def test_a_file_s_servers_are_measured_as_those_of_its_hierarchical_twin(repository: Path, tmp_path: Path) -> None:
+    inside, outside = "{buffer: 16MB, ecn: off, pfc: {}}", "{buffer: 64MB, pfc: {}}"
+    path = repository / "inputs/network/graphs/Spectrum-X_16g_8gps_400Gbps_H100"
+    file = f"{{kind: file, path: {path}, switch: {outside}, scale_up_switch: {inside}}}"
+    twin = (
+        f"{{kind: hierarchical, nodes: 2, npus_per_node: 8, scale_up: {{link: {{rate: 3600Gbps, delay: 25ns}}, switch: "
+        f"{inside}}}, scale_out: {{link: {{rate: 400Gbps, delay: 500ns}}, switch: {outside}}}}}"
+    )
+    for name, topology in (("file", file), ("twin", twin)):
+        words = f"topology: {topology}\ntransport: {{kind: roce, payload: 4096}}\n"
+        (tmp_path / f"{name}.yaml").write_text(words, encoding="utf-8")
+    for operation in ("all_reduce", "alltoall"):
+        of_file, of_twin = (
+            printed(operation, "-n", f"{tmp_path}/{name}.yaml", "-b", "64M", "-e", "64M")[0]
+            for name in ("file", "twin")
+        )
+        assert (of_file["algorithm"], of_file["protocol"]) == (of_twin["algorithm"], of_twin["protocol"])
+        assert of_file["time_us"] == pytest.approx(of_twin["time_us"], rel=0.02)

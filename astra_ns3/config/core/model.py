@@ -78,13 +78,17 @@ class ConfigModel(BaseModel):
 
     @classmethod
     def _nearest_of(cls, unknown: Sequence[str], allowed: Sequence[str], data: Mapping[str, object]) -> str:
-        """``nearest`` of one key, or the same key of a group inside; of several what is meant by each."""
+        """``nearest`` of one key, the same key of a group inside, or the only key that is missing; of several each."""
         known = sorted(cls._keys_inside(_DEEPEST, data), key=lambda name: name.count("."))
         inside = {name.rpartition(".")[2]: name for name in reversed(known)}
         meant = {
             key: f"'{inside[key]}'" if key in inside else nearest(key, allowed)[len(MEANT) : -1]
             for key in unknown[:_MOST_TOLD]
         }
+        missing = [name for field, name in zip(cls.model_fields.values(), allowed, strict=False) if field.is_required()]
+        missing = [name for name in missing if name not in data and name != "kind"]
+        if len(unknown) == len(missing) == 1 and not meant[unknown[0]]:
+            return f"{MEANT}'{missing[0]}', which is missing?"
         said = ", ".join(word if unknown[1:] == [] else f"{word} for '{key}'" for key, word in meant.items() if word)
         return f"{MEANT}{said}?" if said else ""
 

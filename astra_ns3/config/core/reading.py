@@ -64,8 +64,11 @@ def is_workload(path: str) -> bool:
 
 
 def _nearest_beside(path: Path) -> str:
-    """Return the nearest name in the folder of a file that isn't there, as :func:`nearest` says it."""
+    """Return the nearest name in the folder of a file that isn't there, as :func:`nearest` says it.
+
+    Names that share no more than their ending aren't near.
+    """
     with suppress(OSError):
-        names = {_OF_A_RANK.sub("", entry.name) for entry in path.parent.iterdir()}
-        return nearest(path.name, names - {path.name})
+        names = {_OF_A_RANK.sub("", entry.name) for entry in path.parent.iterdir()} - {path.name}
+        return nearest(path.name, [name for name in names if nearest(path.stem, [Path(name).stem])])
     return ""

@@ -13,9 +13,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled, refuse
 from astra_ns3.experiments.forecasting.costs import SECONDS_PER_CHANNEL_MESSAGE
 from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, place_of, with_servers
@@ -375,7 +373,7 @@ class _Played:
         """The time that each kind of line, and copying, would need alone."""
         place = place_of(network)
         inside, outwards = place.inside_bps / _BITS_PER_US, place.outwards_bps / _BITS_PER_US
-        sharing = _sharing(network)
+        sharing = place.npus // place.nics
         of_nics = sent[1].reshape(-1, sharing).sum(axis=1) / sharing
         least = {"NVLink": float(sent[0].max()) / inside, "NIC": float(of_nics.max()) / outwards}
         return [*least.items(), ("copying", max(map(_copying_us, phases)))]
@@ -386,12 +384,6 @@ def _between_servers(phases: Iterable[Phase]) -> list[int]:
     channels = [phase.channel for phase in phases if phase.channel is not None]
     pairs = ((channel.beside, reducers) for channel in channels for reducers in channel.reducers)
     return sorted({one for beside, reducers in pairs for at, one in zip(beside, reducers, strict=True) if at < 0})
-
-
-def _sharing(network: AnyNetwork) -> int:
-    """How many NPUs next to each other share a NIC."""
-    topology = network.topology if isinstance(network, NetworkConfig) else None
-    return topology.npus_per_node // topology.nics if isinstance(topology, Hierarchical) else 1
 
 
 def _copying_us(phase: Phase) -> float:

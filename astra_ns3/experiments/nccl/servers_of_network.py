@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
+from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised
+from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.config.topology.switched import SingleSwitch
 from astra_ns3.config.transports.kinds import TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
@@ -19,6 +23,10 @@ from astra_ns3.nccl.server import Nic, Server
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.scenario.scenario import Tenancy
+from astra_ns3.system.nccl.planner import pattern
+from astra_ns3.topology.files.reading import file_graph
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.parts import joined
 from astra_ns3.units import counted
 
 _GBPS = 1e9
@@ -30,6 +38,8 @@ _NEAR = 1.05
 UNLIKE = "NCCL chooses for the server, and bytes take the lines of the file"
 """The end of a warning that lines of a network are unlike those of the server."""
 
+_UNTOLD = "nothing tells servers of equally many, consecutive NPUs, so servers have 1 GPU"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -39,6 +49,8 @@ class Place:
     inside_bps: float
     outwards_bps: float
     nics: int
+    is_told: bool = True
+    """False: the network's file doesn't tell servers, so each NPU is one."""
 
 
 def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str) -> bool:
@@ -86,9 +98,10 @@ def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
     if name is None or not system.plays_nccl:
         return
     server, place = server_named(name), place_of(network)
-    unlike = list(unlike_rates(server, place, network.npus // place.npus))
+    unlike = list(unlike_rates(server, place, network.npus // place.npus)) if place.is_told else []
     if place.npus != server.gpus:
-        unlike.insert(0, (f"servers have {counted(place.npus, 'GPU')}", f"{server.gpus}"))
+        words = f"servers have {counted(place.npus, 'GPU')}" if place.is_told else _UNTOLD
+        unlike.insert(0, (words, f"{server.gpus}"))
     if unlike:
         told = ", ".join(f"{found} ('{name}': {own})" for found, own in unlike)
         yield f"key 'nccl.server': in the network file, {told}: {UNLIKE}"
@@ -153,20 +166,53 @@ def as_nccl_asks(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
 
 
 def place_of(network: AnyNetwork) -> Place:
-    """The servers of a network: a node, a host of a switch, the first of several dimensions, or each NPU by itself."""
+    """The servers of a network: a node, a host of a switch, the first of several dimensions, or each NPU by itself.
+
+    In a graph of a file, links inside servers tell who shares one, if they join equally many consecutive NPUs.
+    """
     topology = network.topology if isinstance(network, NetworkConfig) else None
     if isinstance(topology, (Hierarchical, RailOptimised)):
         inside, outwards = topology.built_bandwidths()
         nics = topology.nics if isinstance(topology, Hierarchical) else topology.npus_per_node
         return Place(topology.npus_per_node, inside, outwards, nics)
+    if isinstance(topology, SingleSwitch):
+        npus, bps = topology.npus_per_host, topology.link.rate_bps
+        return Place(npus, topology.local.rate_bps if npus > 1 else bps, bps / npus, 1)
+    if isinstance(topology, FileTopology):
+        return _of_file(topology)
     bandwidths = network.bandwidths
     bits = 1.0 if isinstance(network, NetworkConfig) else _BITS_PER_GBYTE
-    if isinstance(topology, SingleSwitch):
-        return Place(topology.npus_per_host, bandwidths[0], bandwidths[0], 1)
     if isinstance(network, AnalyticalNetwork) and len(network.dimensions) > 1:
         inner = network.dimensions[0]
         return Place(inner, bandwidths[0] * bits, bandwidths[1] * bits, inner)
-    return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
+    return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1, is_told=not isinstance(topology, OwnTopology))
+
+
+def _of_file(topology: FileTopology) -> Place:
+    dimensions, bandwidths = topology.built_dimensions(), topology.built_bandwidths()
+    if len(dimensions) > 1:
+        return Place(dimensions[0], bandwidths[0], bandwidths[1], dimensions[0])
+    found = _of_graph(file_graph(topology)) if isinstance(topology.content(), PlainGraph) else None
+    return found or Place(1, bandwidths[0], bandwidths[0], 1, is_told=False)
+
+
+def _of_graph(graph: Graph) -> Place | None:
+    """Return the servers that links of a file's graph make; None if they are uneven, or each NPU is one."""
+    inside = [link for link in graph.links if not graph.leads_out(link)]
+    parts = joined(graph.nodes, [(link.a, link.b) for link in inside])
+    npus = parts[: graph.hosts].count(parts[0])
+    if npus == 1 or pattern(parts[: graph.hosts]) != tuple(npu // npus for npu in range(graph.hosts)):
+        return None
+    near = min(link.cost for link in inside)  # messages take NVLinks, not PCIe lines that cost more
+    inside_bps, outwards_bps, nics = [0] * graph.hosts, 0, set[tuple[int, int]]()
+    for number, link in enumerate(graph.links):
+        for end in (link.a, link.b):
+            if graph.leads_out(link) and parts[end] == parts[0]:
+                outwards_bps += link.rate_bps
+                nics.add((end, -1 if end < graph.hosts else number))  # a host's lines are ports of its NIC
+            elif end < graph.hosts and not graph.leads_out(link) and link.cost == near:
+                inside_bps[end] += link.rate_bps
+    return Place(npus, float(min(inside_bps)), outwards_bps / npus, gcd(npus, len(nics)))
 
 
 def server_at(place: Place, speed: int = 1) -> Server:

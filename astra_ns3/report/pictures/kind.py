@@ -66,10 +66,10 @@ class Section:
 class Kind:
     """A kind of picture: what it shows, and where: in a file (``make``), as a ``section`` of a page, or in both.
 
-    ``any_of``: tables of which one is needed, none: the CSV files do; ``more``: tables with which it shows more;
-    ``selects``: what ``--select`` names, empty: nothing; ``compares``: whether other runs may stand beside; ``file``: a
-    CSV file that not every run has, and what a run ``needs`` to have it; ``of_flows``: whether it shows anything of a
-    list of flows.
+    ``any_of``: tables of which one is needed, none: the CSV files do; ``lacks``: says what a run needs whose recorded
+    tables don't tell enough; ``more``: tables with which it shows more; ``selects``: what ``--select`` names, empty:
+    nothing; ``compares``: whether other runs may stand beside; ``file``: a CSV file that not every run has, and what a
+    run ``needs`` to have it; ``of_flows``: whether it shows anything of a list of flows.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Kind:
     make: Callable[[Records, Choice], Figure] | None = None
     section: Section | None = None
     any_of: tuple[str, ...] = ()
+    lacks: Callable[[Records], str] | None = None
     more: tuple[str, ...] = ()
     selects: str = ""
     compares: bool = False
@@ -93,7 +94,7 @@ class Kind:
         if self.file and self.file not in records.metadata["files"]:
             return self.needs
         if not self.any_of or any(recorded(records, table) for table in self.any_of):
-            return ""
+            return "" if self.lacks is None else self.lacks(records)
         return how_to_record(records, *self.any_of)
 
     def advice(self, records: Records) -> str:

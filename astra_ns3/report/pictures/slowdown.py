@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from astra_ns3.errors import wrong
 from astra_ns3.report.figures.figure import Axis, Bars, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, tails
 from astra_ns3.report.pictures.completion import ALIKE, columns_of, slowdowns_by_size, with_ideal
@@ -25,11 +24,8 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     every = (records, *choice.beside)
     found: list[Found] = []
     for index, (run, each) in enumerate(zip(tails(names_of(every)), every, strict=True)):
-        every_flow = columns_of(each)
-        flows = with_ideal(every_flow)
+        flows = with_ideal(columns_of(each))
         sizes = flows["bytes"]
-        if len(every_flow["bytes"]) and not len(sizes):
-            raise wrong("has nothing for 'slowdown': times alone are known over RoCE, and of lists of flows")
         if len(sizes):
             if sizes.max() <= ALIKE * sizes.min():
                 flows = {**flows, "bytes": np.full_like(sizes, sizes.max())}
@@ -65,6 +61,13 @@ def _of_one_size(found: Sequence[Found], size: int, several: bool) -> Panel:
     return Panel(x_axis, Axis("slowdown", low=0, grid=True), bars, note=_few(found), height=1.6)
 
 
+def _unknown(records: Records) -> str:
+    """Say what tells times alone, if messages have arrived and none of theirs is known."""
+    flows = columns_of(records)
+    unknown = len(flows["bytes"]) and not len(with_ideal(flows)["bytes"])
+    return "RoCE, or a list of flows, which tell times alone" if unknown else ""
+
+
 def _few(found: Sequence[Found]) -> str:
     """Say how many messages a point or bar is of, where the slowest percentiles are the same message."""
     counts = [count for *_, (*_, each) in found for count in each]
@@ -78,5 +81,6 @@ KIND = Kind(
     "slowdown of messages against their size",
     _in_file,
     any_of=("completions", "flows"),
+    lacks=_unknown,
     compares=True,
 )

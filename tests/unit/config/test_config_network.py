@@ -185,6 +185,13 @@ def test_an_unknown_key_hides_no_other_mistake(tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
+def test_an_unknown_key_may_stand_for_the_only_one_that_is_missing(tmp_path: Path) -> None:
+    text = NETWORK.replace("npus: 16", "gpus_in_all: 16")
+    words = r":3: key 'topology\.gpus_in_all'.*did you mean 'topology\.npus', which is missing\?$"
+    with pytest.raises(InputError, match=words):
+        read(tmp_path, text)
+
+
 def test_plain_data_is_refused_by_key() -> None:
     data = minimal()
     data["topology"]["link"]["rate"] = "100000000"

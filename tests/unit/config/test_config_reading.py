@@ -44,6 +44,10 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         read_text(tmp_path / "stpe")
     with pytest.raises(InputError, match=r"step: no such file$"):
         read_text(tmp_path / "step")
+    (tmp_path / "e6.txt").write_text("x", encoding="utf-8")
+    for missing, said in (("nope.txt", ""), ("e66.txt", r"; did you mean 'e6\.txt'\?")):
+        with pytest.raises(InputError, match=rf"{missing}: no such file{said}$"):
+            read_text(tmp_path / missing)
     with pytest.raises(InputError, match="is a folder, not a file"):
         read_text(tmp_path)
 

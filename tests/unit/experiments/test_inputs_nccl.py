@@ -17,9 +17,13 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.experiments.nccl.machine import machine_of
+from astra_ns3.experiments.nccl.servers_of_network import Place, place_of, server_at
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
+from astra_ns3.nccl.server import Nic
 from astra_ns3.system.file import parse_system
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.files.writing import export_text
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 WORKLOAD = "DATA\n1\nonly -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 1000 0\n"
@@ -69,7 +73,9 @@ def test_of_switches_that_do_not_add_up_the_key_is_told_as_it_is_written(reposit
     document = yaml.safe_load((repository / "inputs/network/roce-dgx-h100.yaml").read_text())
     del document["topology"]["scale_up"]["switch"]["reduction"]
     found = load_inputs(parse_workload(WORKLOAD), nccl(), parse_network(document), Options(backend="flow"))
-    assert any("add reduction: {} to scale_up.switch, or set" in words for words in found.warnings)
+    assert any(
+        "add reduction: {} to scale_up.switch (kind file: scale_up_switch), or" in words for words in found.warnings
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,3 +119,39 @@ def test_of_nics_that_routes_choose_several_jobs_tell_once(tmp_path: Path) -> No
         request = ScenarioRequest(tenants=played, network=tmp_path / "network.yaml", backend="flow")
         told = [words for inputs in load_tenants(request) for words in inputs.warnings if "routes choose" in words]
         assert len(told) == 1
+
+
+def test_nccl_sees_the_servers_that_a_file_tells(repository: Path) -> None:
+    file = repository / "inputs/network/graphs/hpn.yaml"  # lines of 2,880 Gb/s, and NICs of two ports of 200 Gb/s
+    assert place_of(read_network_file(file).network) == Place(4, 2880e9, 400e9, 4)
+    found = load_inputs(parse_workload(WORKLOAD), nccl(nccl={}), file, Options(backend="flow")).system.nccl
+    assert found is not None
+    assert found.servers == (0, 0, 0, 0, 1, 1, 1, 1)
+
+
+def test_a_file_that_tells_no_servers_is_not_said_to_have_some(repository: Path) -> None:
+    network = read_network_file(repository / "inputs/network/graphs/infragraph.yaml").network
+    found = load_inputs(parse_workload(WORKLOAD), nccl(), network, Options(backend="flow"))
+    (told,) = [words for words in found.warnings if "nccl.server" in words]
+    assert told == (
+        "key 'nccl.server': in the network file, nothing tells servers of equally many, consecutive NPUs, so servers "
+        "have 1 GPU ('dgx-h100': 8): NCCL chooses for the server, and bytes take the lines of the file"
+    )
+
+
+def test_shared_nics_of_an_exported_network_are_those_of_its_file(tmp_path: Path) -> None:
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "nics_per_node": 2, "shared_nics": "pcie"}
+    roce = {"transport": {"kind": "roce"}}
+    network = parse_network({"topology": {**nodes, "scale_up": LINES, "scale_out": LINES}, **roce})
+    graph = build_graph(network.topology)
+    (tmp_path / "graph.json").write_text(export_text(graph, network.topology, "graph.json"), encoding="utf-8")
+    file = {"kind": "file", "path": str(tmp_path / "graph.json"), "switch": LINES["switch"]}
+    found = place_of(parse_network({"topology": file, **roce}))
+    assert found == place_of(network) == Place(4, 200e9, 100e9, 2)
+
+
+def test_hosts_of_one_switch_have_one_nic_and_their_own_lines() -> None:
+    topology = {"kind": "single-switch", "npus": 8, "npus_per_host": 4, **LINES}
+    found = place_of(parse_network({"topology": topology, "transport": {"kind": "roce"}}))
+    assert found == Place(4, 2400e9, 50e9, 1)  # local: 2400 Gb/s; four NPUs share a port of 200 Gb/s
+    assert server_at(found).nics == (Nic(200.0, (0, 1, 2, 3)),)

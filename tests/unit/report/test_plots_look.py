@@ -270,5 +270,5 @@ def test_a_picture_of_memory_says_of_how_many_stages_it_has_some(stages: int, dr
 def test_a_slowdown_of_messages_whose_time_alone_nobody_knows_is_refused(tmp_path: Path) -> None:
     path = run_folder(tmp_path, record=["layers"])
     write_messages(path, [(0, 1, 0, 1000)])
-    with pytest.raises(InputError, match="has nothing for 'slowdown': times alone are known over RoCE"):
+    with pytest.raises(InputError, match="has nothing for 'slowdown': run again with RoCE, or a list of flows"):
         picture(path, "slowdown")
