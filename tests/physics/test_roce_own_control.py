@@ -14,6 +14,9 @@ from support.star_network import Played, incast, one_message, play
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError
+from astra_ns3.network.backend_makers import create_backend
+from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import RecorderOptions
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 SENDERS = 4
@@ -299,3 +302,12 @@ def test_a_python_control_lives_through_many_runs_of_one_process(repository: Pat
     program = [sys.executable, "-c", SEVERAL_RUNS, str(control)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr[-500:]
+
+
+@pytest.mark.parametrize("form", ["hpp", "py"])
+def test_flows_say_that_they_leave_it_out(repository: Path, form: str) -> None:
+    network = congested({"kind": f"{repository / ADDITIVE}.{form}:AdditiveControl"})
+    backend = create_backend("flow", plan_network(network), seed=1, recorder=RecorderOptions())
+    said = backend.warnings()
+    backend.close()
+    assert any("AdditiveControl not at all, as if there were none" in words for words in said)

@@ -14,7 +14,6 @@ from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
-from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
@@ -105,7 +104,7 @@ class Roce(Transport):
             flow_headroom=keys.congestion_control.flow_headroom(parameters.control_parameters),
             flow_start_cost=keys.congestion_control.flow_start_cost,
             flow_rise_round_trips=keys.congestion_control.flow_rise_round_trips,
-            flow_errors=_flow_errors(keys.congestion_control),
+            flow_errors=_flow_errors(keys),
             flow_held_back=keys.congestion_control.flow_held_back,
             flow_in_flight_bytes=A_ROUND_TRIP if keys.congestion_control.needs_ecn else window,
             flow_first_window_bytes=window if step else 0,
@@ -209,8 +208,11 @@ class Roce(Transport):
         )
 
 
-def _flow_errors(control: RoceControl) -> str:
-    """Return how flows play a control, in words; empty: nearly as packets do, or nobody knows."""
+def _flow_errors(keys: RoceTransport) -> str:
+    """Return how flows play a control, in words; empty: nearly as packets do."""
+    control = keys.congestion_control
+    if keys.own_control is not None:
+        return f"the control {control.kind} not at all, as if there were none"
     if control.flow_errors_percent is None:
         return ""
     least, most = control.flow_errors_percent
