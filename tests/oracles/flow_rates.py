@@ -156,18 +156,25 @@ def _cap(
     sent, since, window = windows.get(flow.queue, (0, now, float(flow.window)))
     if flow.queue < 0 or flow.queue not in windows:
         sent, since, window = 0, now, float(flow.window)
-    elif now >= idle_ps + flow.window_trip_ps:
-        window = max(window, min(window + sent * flow.step / window, enough))
-        sent, since = 0, now
 
-    def left_ps(data: int) -> float:
+    def course(data: int) -> tuple[float, float, float]:
+        """When the last byte has left, when its window was opened, and that window."""
         gone, trips, opened = 0.0, 0.0, window
         while flow.step and opened < enough and data - gone > opened:
             gone, trips, opened = gone + opened, trips + 1, opened + flow.step
+        whole = max((data - gone - 1) // opened, 0)
+        of_last = (data - gone - whole * opened) * flow.line_bytes / line
         if opened < enough:
-            whole = (data - gone - 1) // opened
             gone, trips = gone + whole * opened, trips + whole
-        return trips * flow.window_trip_ps + (data - gone) * flow.line_bytes / line
+        ends_ps = trips * flow.window_trip_ps + (data - gone) * flow.line_bytes / line
+        return ends_ps, ends_ps - of_last, opened
+
+    def left_ps(data: int) -> float:
+        return course(data)[0]
+
+    _, opens_ps, opened = course(sent)
+    if sent and (now >= idle_ps + flow.window_trip_ps or now - since >= opens_ps + flow.window_trip_ps):
+        sent, since, window = 0, now, opened
 
     least_ps = flow.bytes / line if flow.step else left_ps(flow.data)
     flow.cap = flow.bytes / max(left_ps(sent + flow.data) - (now - since), least_ps)

@@ -110,6 +110,31 @@ def test_a_window_goes_on_where_it_is_when_its_way_changes_a_little(
     assert plain["flow"] * 0.99 <= changed["flow"] <= plain["flow"] * 1.03
 
 
+@pytest.mark.parametrize(("delay_us", "at_us"), [(5, 100), (10, 100), (10, 10), (10, 200)])
+@pytest.mark.parametrize("control", ["static-window", "dctcp"])
+def test_a_window_that_fills_the_line_has_not_grown_for_a_longer_way(
+    control: str, delay_us: int, at_us: int, tmp_path: Path
+) -> None:
+    """A way of 1 us becomes longer; until then the line held the message back, and no window."""
+    network = roce_star(4, delay="1us", congestion_control=control, window="80KB", payload=4096, switch=SWITCH)
+    ends = _ends(network, 4 * MB, tmp_path, [Change(at_us * US, LinkTarget(0), State(delay_ps=delay_us * US))])
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.03)
+
+
+def test_messages_that_leave_a_window_unused_do_not_open_it(tmp_path: Path) -> None:
+    """Sixty messages of a quarter of the window, then a large one."""
+    network = roce_star(4, delay="10us", congestion_control="dctcp", window="80KB", payload=4096, switch=SWITCH)
+    flows = [
+        *(Flow(0, 1, 20_000, start_ps=30 * US * place) for place in range(60)),
+        Flow(0, 1, 4 * MB, start_ps=1800 * US),
+    ]
+    ends = []
+    for backend in BACKENDS:
+        (own := tmp_path / backend).mkdir()
+        ends.append(int(play_flows(network, flows, own, backend=backend).table("flows").end_ps.max()))
+    assert ends[0] == pytest.approx(ends[1], rel=0.02)
+
+
 @pytest.mark.parametrize("control", ["static-window", "dctcp", "swift"])
 def test_what_changes_elsewhere_changes_no_window(control: str, tmp_path: Path) -> None:
     """The line of a host that sends nothing has another delay every other microsecond."""

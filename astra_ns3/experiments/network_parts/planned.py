@@ -120,7 +120,7 @@ def _unheeded(plan: NetworkPlan) -> list[str]:
         held += each.held_by_windows()
     return [
         *(f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow),
-        *(f"{words}; finish times of flows were up to 15% too short there (docs/flow.md)" for words in held),
+        *(f"{words}; finish times of flows were up to 7% too short there (docs/flow.md)" for words in held),
     ]
 
 

@@ -62,7 +62,7 @@ _CUT_THROUGH = (
 )
 _BY_DELAY = (
     "events change delays, which a control takes for queues, and flows don't (docs/flow.md): finish times were up to "
-    "72% too short; use --backend ns3"
+    "99% too short; use --backend ns3"
 )
 _PAIRS = (
     "packets of several queue pairs of two NPUs take turns, so that messages end together; flows share lines evenly "

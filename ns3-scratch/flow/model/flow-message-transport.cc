@@ -423,7 +423,9 @@ FlowMessageTransport::Begin(uint32_t number)
     }
     demand.cap = CapOf(queue);
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
-    const bool isIdle = queue.isNew || static_cast<double>(idlePs) >= WindowTripPs(queue, opening);
+    const bool isIdle = queue.isNew ||
+                        static_cast<double>(idlePs) >= WindowTripPs(queue, opening) ||
+                        queue.course.IsOver(Simulator::Now().GetTimeStep());
     queue.cap = demand.cap = FindCap(queue, bytes, wireBytes, demand.cap, isIdle);
     demand.roundTripPs = way.roundTripPs;
     demand.inFlight = way.inFlightBytes > 0 ? static_cast<double>(way.inFlightBytes)

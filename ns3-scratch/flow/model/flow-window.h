@@ -34,8 +34,16 @@ struct FlowWindow
         return line * roundTripPs;
     }
 
-    /// \param bytes of data \param window the first, where windows grow \return when all have left
-    double SendPs(uint64_t bytes, double window) const
+    /// The window that lets a byte out.
+    struct Round
+    {
+        double window; //!< bytes of it
+        double bytes;  //!< of these, up to the byte
+        double ps;     //!< when the byte has left
+    };
+
+    /// \param bytes of data \param window the first, where windows grow \return the last byte's
+    Round RoundOf(uint64_t bytes, double window) const
     {
         auto left = static_cast<double>(bytes);
         double ps = 0.0;
@@ -47,12 +55,19 @@ struct FlowWindow
             window += growth * window + stepBytes;
         }
         window = std::min(window, mostBytes);
+        const double windows = std::max(std::floor((left - 1.0) / window), 0.0);
+        const double inRound = left - windows * window;
         if (window >= Enough())
         {
-            return ps + left / line;
+            return {window, inRound, ps + left / line};
         }
-        const double windows = std::floor((left - 1.0) / window);
-        return ps + windows * roundTripPs + (left - windows * window) / line;
+        return {window, inRound, ps + windows * roundTripPs + inRound / line};
+    }
+
+    /// \param bytes of data \param window the first, where windows grow \return when all have left
+    double SendPs(uint64_t bytes, double window) const
+    {
+        return RoundOf(bytes, window).ps;
     }
 
     /// \param bytes of data \param window the first \param ps a time \return bytes not let out by
@@ -73,9 +88,9 @@ struct FlowWindow
     /// \param window that grows \param bytes acknowledged since \return what it has become
     double GrownBytes(double window, uint64_t bytes) const
     {
-        if (!Grows())
+        if (growth == 0.0)
         {
-            return window;
+            return RoundOf(bytes, window).window; // one that isn't used up doesn't grow
         }
         const double more = static_cast<double>(bytes) * (growth + stepBytes / window);
         return std::max(window, std::min({window + more, mostBytes, Enough()}));
@@ -96,6 +111,14 @@ class FlowWindowCourse
         m_sincePs = nowPs;
     }
 
+    /// \param nowPs the time \return whether all is out, and the first of its window acknowledged
+    bool IsOver(int64_t nowPs) const
+    {
+        const FlowWindow::Round last = m_window.RoundOf(m_bytes, m_growingBytes);
+        return static_cast<double>(nowPs - m_sincePs) >=
+               last.ps - last.bytes / m_window.line + m_window.roundTripPs;
+    }
+
     /// The way changes: the course goes on from what is out, and from its part of a round trip.
     /// \param after what lets bytes out from now on \param bytes left of the last message
     /// \param nowPs the time
@@ -104,13 +127,14 @@ class FlowWindowCourse
     {
         const auto ps = static_cast<double>(nowPs - m_sincePs);
         const uint64_t left = m_window.LeftBytes(m_bytes, m_growingBytes, ps);
-        const uint64_t out = m_bytes - left;
-        const double waitedPs = ps - m_window.SendPs(out, m_growingBytes);
-        const double roundTrips = waitedPs / std::max(m_window.roundTripPs, 1.0);
-        m_sincePs = nowPs - std::llround(after.SendPs(out, m_growingBytes) +
+        const FlowWindow::Round last = m_window.RoundOf(m_bytes - left, m_growingBytes);
+        const double roundTrips = (ps - last.ps) / std::max(m_window.roundTripPs, 1.0);
+        const uint64_t inRound = std::llround(last.bytes);
+        m_growingBytes = last.window;
+        m_sincePs = nowPs - std::llround(after.SendPs(inRound, m_growingBytes) +
                                          roundTrips * after.roundTripPs);
         bytes = std::max(bytes, left);
-        m_bytes -= std::min(m_bytes, bytes);
+        m_bytes = inRound - std::min(inRound, bytes - left);
         return bytes;
     }
 
