@@ -539,6 +539,17 @@ def test_flows_warn_of_small_windows_and_of_queue_pairs_that_take_turns(keys: Ma
     assert any("-81%" in line for line in alone) is False
 
 
+@pytest.mark.parametrize(
+    ("control", "kind", "warned"), [("hpcc", "spray", True), ("hpcc", "ecmp", False), ("none", "spray", False)]
+)
+def test_flows_warn_of_controls_on_packets_that_take_several_ways(control: str, kind: str, warned: bool) -> None:
+    network = roce_network({**TREE, "routing": {"kind": kind}}, congestion_control=control)
+    backend = create_backend("flow", plan_network(network), seed=1, recorder=RecorderOptions())
+    said = backend.warnings()
+    backend.close()
+    assert any("57% too short" in words for words in said) is warned
+
+
 @pytest.mark.parametrize(("control", "warned"), [("swift", True), ("dctcp", False)])
 def test_flows_warn_of_delays_that_change_under_a_control_by_delay(control: str, warned: bool) -> None:
     later = Change(10**6, LinkTarget(0), State(delay_ps=10**6))

@@ -64,6 +64,10 @@ _BY_DELAY = (
     "events change delays, which a control takes for queues, and flows don't (docs/flow.md): finish times were up to "
     "99% too short; use --backend ns3"
 )
+_PARTED = (
+    "congestion controls act otherwise on packets that take several ways (docs/flow.md): finish times of flows were up "
+    "to 57% too short; compare routing with --backend ns3"
+)
 _PAIRS = (
     "packets of several queue pairs of two NPUs take turns, so that messages end together; flows share lines evenly "
     "(docs/flow.md): finish times of collectives were -81% to +31% off those of packets; use --backend ns3"
@@ -95,6 +99,7 @@ class FlowBackend(SessionBackend):
         self._short += [_LANES] if any(each is not None and each.lanes > 1 for each in credits_) else []
         delays = any("delay_ps" in each.state.named() for each in plan.changes)
         self._short += [_BY_DELAY] if delays and any(each.flow_by_delay for each in plan.transports.values()) else []
+        self._short += [_PARTED] if self._rough and routing_parts(plan) else []
         self._has_collectives = False
         self._in_turns = any(each.pair_of_message or each.takes_turns for each in plan.transports.values())
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
