@@ -43,6 +43,7 @@ from astra_ns3.report.explanation.what_ifs import (
     LATE,
     NO_SLOW_NPUS,
     OTHERS,
+    SLOWED_BESIDE,
     WINDOWS,
     Lines,
     WhatIf,
@@ -212,7 +213,8 @@ def _caveats(
     windows = (WINDOWS,) if has_own_part(run.metadata) else ()
     if change == FASTER_LINES and not is_of_flows(run):
         windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
-        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *windows)
+        beside = (SLOWED_BESIDE,) if (run.metadata.get("device_losses") or {}).get("overlap_slowdown", 1) > 1 else ()
+        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
         return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)
     if change == FASTER_NPUS:

@@ -45,10 +45,13 @@ AT_LEAST = "at least, for it isn't known what messages waited for"
 LATE = "messages that slow NPUs send late, and together, wait for each other, too"
 ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
+SLOWED_BESIDE = "collectives then slow computing for a shorter time, which saves more: not counted"
 WINDOWS = "windows may then open and close otherwise: not counted"
 FASTER = "faster_ps"
 _WITH_WINDOW = tuple(name for name in OF_SENDERS if name not in ("lost_ps", "transport_ps"))
 _OF_SWITCHES = ("switch_queue_ps", "switch_paused_ps")
+# Parts of a message's time after its last packet has left the NIC.
+_BEHIND_NIC = (*_OF_SWITCHES, "propagation_ps", "acknowledgement_ps", "later_ps")
 # Counters of frames that were lost, in a queue or on a link.
 _LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames")
 
@@ -233,7 +236,7 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
 
     A message shares its line with its NPU's other messages. If they are of the same collective, the line is busy with
     what the collective must send, and no other order would help. So a wait counts by the bytes that other collectives
-    had under way meanwhile, as a share of what the NPU had; all of it, if the NPU had nothing else of this collective.
+    still had to send meanwhile, as a share of what the NPU had; all of it, if the NPU had nothing else of this one.
     If the NPU had nothing else at all, none counts: it waited for another NPU of its host, or for its own
     acknowledgements. The line can't have been busy with others for longer than their bytes take.
     """
@@ -244,20 +247,22 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     rows = [each.message for each in sent if each.whole and waits_ps[each.message]]
     order = np.argsort(messages["source"], kind="stable")
     sources = messages["source"][order]
+    behind_ps = np.sum([messages[name] for name in _BEHIND_NIC], axis=0)
+    left_ps = np.maximum(messages["end_ps"] - behind_ps, messages["start_ps"] + 1)
     total_ps = 0
     for row in rows:
         first, last = np.searchsorted(sources, (messages["source"][row], messages["source"][row] + 1))
         same = order[first:last]
         same = same[
-            (messages["start_ps"][same] < messages["end_ps"][row])
-            & (messages["end_ps"][same] > messages["start_ps"][row])
-            & (same != row)
+            (messages["start_ps"][same] < left_ps[row]) & (left_ps[same] > messages["start_ps"][row]) & (same != row)
         ]
-        sizes, is_other = messages["bytes"][same], messages["collective"][same] != messages["collective"][row]
+        line_ps = np.maximum(messages["serialisation_ps"][same] - messages["later_ps"][same], 1)
+        in_time_ps = np.minimum(line_ps, left_ps[same] - messages["start_ps"][row])
+        sizes = messages["bytes"][same] * in_time_ps // line_ps
+        is_other = messages["collective"][same] != messages["collective"][row]
         share = int(sizes[is_other].sum()), max(int(sizes.sum()), 1)
         turn_ps, queue_ps = (int(messages[name][row]) * share[0] // share[1] for name in ("turn_ps", "nic_queue_ps"))
-        line_ps = messages["serialisation_ps"][same] - messages["later_ps"][same]
-        total_ps += turn_ps + min(queue_ps, int(line_ps[is_other].sum()))
+        total_ps += turn_ps + min(queue_ps, int(in_time_ps[is_other].sum()))
     return total_ps
 
 

@@ -246,16 +246,22 @@ def test_only_other_collectives_are_others() -> None:
         "collective": np.array([0, 0, 1, 1, 1]),
         "bytes": np.array([200, 100, 300, 7, 9]),
         "start_ps": np.array([0, 0, 0, 50, 0]),
-        "end_ps": np.array([50, 50, 50, 90, 50]),
+        "end_ps": np.array([50, 50, 110, 90, 50]),
         "turn_ps": np.array([10, 0, 0, 0, 8]),
         "nic_queue_ps": np.array([20, 40, 0, 0, 0]),
         "serialisation_ps": np.array([20, 10, 90, 1, 1]),
         "later_ps": np.array([0, 0, 60, 0, 0]),
     }
+    nothing = ("switch_queue_ps", "switch_paused_ps", "propagation_ps", "acknowledgement_ps")
+    messages |= {name: np.zeros(5, dtype=np.int64) for name in nothing}
     first, alone = Segment(MESSAGE, 0, 0, 50, message=0), Segment(MESSAGE, 1, 0, 50, message=4)
     assert waited_for_others([first], messages) == 10 * 300 // 400 + 20 * 300 // 400
     messages["serialisation_ps"][2] = 65
     assert waited_for_others([first], messages) == 10 * 300 // 400 + 5
+    messages["switch_queue_ps"][2] = 49  # its last byte leaves the NIC at 1 ps: a fifth of its bytes is still to go
+    assert waited_for_others([first], messages) == 10 * 60 // 160 + 1
+    messages["start_ps"][0] = 1
+    assert waited_for_others([first], messages) == 0
     assert waited_for_others([alone], messages) == 0  # its NPU sends nothing else
     assert waited_for_others([Segment(MESSAGE, 0, 20, 50, message=0, whole=False)], messages) == 0
     assert waited_for_others([first], None) == 0
