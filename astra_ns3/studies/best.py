@@ -108,7 +108,7 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
     first = max(means, key=lambda name: means[name], default=None)
     value, why = (None, "every point is left out") if first is None else (means[first], "")
     equals = tuple(name for name, mean in means.items() if mean == value and name != first)
-    sooner = tuple(name for name, most in next_means.items() if value is not None and most > value and name != first)
+    sooner = tuple(name for name, most in next_means.items() if first is not None and most > next_means[first])
     return Best(
         part.name, backend, measure, first, value, tuple(left_out), why, equals, sooner, tight.get(first or "", "")
     )

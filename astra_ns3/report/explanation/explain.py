@@ -129,6 +129,8 @@ def explain(
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
     scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)), *(hidden_rows(metadata) if whole else ()))
+    if run.events and messages is not None and "alone_ps" in messages:
+        scales += (("alone", "times alone are those of a message beside the same events"),)
     return replace(found, switches=switch_names(run, found.ports_told), scales=scales)
 
 

@@ -84,7 +84,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
             ("NPUs", f"{metadata['npus']:,}", ""),
             ("collectives", f"{metadata['collectives']:,}", counted(metadata["chunks"], "chunk", "chunks")),
         ]
-    of_all = "of all tenants" if "job" in metadata else ""  # what a tenant's network counts isn't told apart
+    of_all = "of all jobs" if "job" in metadata else ""  # what a tenant's network counts isn't told apart
     found += [
         *((name, number, more) for name, words in allowed_rows(metadata) for number, _, more in [words.partition(" ")]),
         ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", of_all),

@@ -492,11 +492,11 @@ def test_the_speed_and_a_share_of_the_floor_are_numbers_like_the_others(
 
 def test_the_page_of_a_tenant_says_that_the_network_counts_for_all() -> None:
     run = played()
-    assert "of all tenants" not in page_of(run)
+    assert "of all jobs" not in page_of(run)
     run.metadata["job"] = {"name": "a", "npus": [0, 1, 2, 3], "start_ps": 0, "dimensions": [4]}
     text = page_of(run)
-    assert re.search(r"<dt>messages</dt><dd>[^<]*<small>of all tenants</small>", text)
-    assert "events of all tenants</small>" in text
+    assert re.search(r"<dt>messages</dt><dd>[^<]*<small>of all jobs</small>", text)
+    assert "events of all jobs</small>" in text
     for key, value in (("start", "0 ps"), ("npus", "0-3"), ("dimensions", "4")):
         assert f"<code>job.{key}</code></td><td><span>{value}</span>" in text
 
