@@ -25,16 +25,20 @@ SHOWN_DIGITS = 5e-4
 
 
 def _check_why(plan: Plan) -> None:
-    """What the second plan of a page loses and wins adds up to how much longer it takes."""
+    """What the second plan of a page loses and wins adds up to how much longer it takes; equal plans have no table."""
     rows = ranked_rows(plan)
-    shown = [line[1].split() for line in told_of(plan, rows).tables[0].lines]
+    first = told_of(plan, rows).tables[0]
+    if rows[0]["time_us"] == rows[1]["time_us"]:
+        assert first.title == "Plans that were played"
+        return
+    shown = [line[1].split() for line in first.lines]
     more_us = [float(number) * US[unit] for number, unit in shown]
     within = SHOWN_DIGITS * sum(map(abs, more_us))
     assert min(more_us) < 0
     assert sum(more_us) == pytest.approx(rows[1]["time_us"] - rows[0]["time_us"], abs=within)
 
 
-@pytest.mark.parametrize(("rate", "faster_stage"), [("400Gbps", 1), ("100Gbps", None)])
+@pytest.mark.parametrize(("rate", "faster_stage"), [("400Gbps", 2), ("100Gbps", None)])
 def test_a_plan_tells_the_time_of_second_iterations_and_writes_the_model_of_a_faster_one(
     tmp_path: Path, rate: str, faster_stage: int | None
 ) -> None:
