@@ -64,8 +64,8 @@ class RoceSender
     virtual uint64_t GetAcknowledgedBytes() const = 0;
     /// \return rate at which packets are paced
     virtual double GetRateBps() const = 0;
-    /// \param rateBps rate from now on; less than `minimum_rate`, such as 0, is `minimum_rate`, more
-    /// than the line's is the line's
+    /// \param rateBps rate from now on; less than `minimum_rate`, such as 0, is `minimum_rate`,
+    /// more than the line's is the line's
     virtual void SetRateBps(double rateBps) = 0;
     /// \return most bytes in flight, 0 without limit
     virtual uint64_t GetWindowBytes() const = 0;
