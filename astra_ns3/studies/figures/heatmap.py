@@ -53,7 +53,8 @@ def _map(panel: Panel, together: Sequence[data.Series], figure: FigureConfig) ->
     measure = panel.series[0].measure
     names = [each.label.removesuffix(measure).strip() or measure for each in panel.series]
     before = {name.rpartition(" ")[0] for name in names}
-    common = before.pop() if len(before) == 1 else ""
+    numbers = all(name.rpartition(" ")[2][:1].isdigit() for name in names)  # words of a value stay together
+    common = before.pop() if numbers and len(before) == 1 else ""
     own = [name.removeprefix(common).strip() for name in names]
     y = Axis(common, names=labels(own), at=range(len(names)), letters=6.5)
     return names_axis(panel.places, panel.x), y, drawn
