@@ -1,7 +1,8 @@
-"""Shared by all tests: where the repository is, so that inputs are found from any working folder; and Ctrl-C."""
+"""Shared by all tests: where the repository is, so that inputs are found from any working folder; logs; and Ctrl-C."""
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,3 +28,13 @@ def _ctrl_c_is_heard() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
+def _logs_are_those_of_the_test() -> Iterator[None]:
+    """A command played in this process sets which of the package's messages are shown, and where, until it ends."""
+    logger = logging.getLogger("astra_ns3")
+    level, handlers, propagates = logger.level, list(logger.handlers), logger.propagate
+    yield
+    logger.setLevel(level)
+    logger.handlers[:], logger.propagate = handlers, propagates

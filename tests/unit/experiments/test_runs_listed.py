@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,6 @@ def results(tmp_path: Path) -> Path:
 
 
 def runs(*words: str) -> Result:
-    logging.getLogger("astra_ns3").handlers.clear()
     return CliRunner().invoke(runs_command, words, standalone_mode=False)
 
 
