@@ -334,11 +334,16 @@ def test_a_connection_opens_and_its_window_grows(
 
 
 def test_only_the_first_message_of_a_connection_opens_it(tmp_path: Path) -> None:
-    flows = [Flow(0, 1, 1000), Flow(0, 1, 1000, start_ps=100_000_000)]
+    """Another that waits for it from the start waits for its turn."""
+    flows = [Flow(0, 1, 1000), Flow(0, 1, 1000), Flow(0, 1, 1000, start_ps=100_000_000)]
     played = play_flows(star(2), flows, tmp_path, backend="flow", accounts=True)
-    accounts: Any = played.table("accounts").sort_values("start_ps")
-    assert accounts.transport_ps.tolist() == [Star(10**11, 500_000).handshake_ps(), 0]
-    assert (accounts.end_ps - accounts.start_ps).diff().iloc[1] == -accounts.transport_ps.iloc[0]
+    accounts: Any = played.table("accounts").sort_values("end_ps")
+    opening_ps = Star(10**11, 500_000).handshake_ps()
+    assert accounts.transport_ps.tolist() == [opening_ps, 0, 0]
+    turns_ps, times_ps = accounts.turn_ps.tolist(), (accounts.end_ps - accounts.start_ps).tolist()
+    assert turns_ps[1] > opening_ps
+    assert [turns_ps[0], turns_ps[2]] == [0, 0]
+    assert times_ps[2] == times_ps[0] - opening_ps
 
 
 @pytest.mark.parametrize("link", [0, 1, 5])

@@ -739,7 +739,9 @@ FlowMessageTransport::AccountOf(const Queue& queue,
     const int64_t delayPs = std::min(way.path.delayPs, timePs - waitPs);
     const int64_t serialisationPs = timePs - waitPs - delayPs;
     MessageAccount account;
-    const int64_t opensPs = std::clamp<int64_t>(queue.openPs - message.startPs, 0, turnPs);
+    // Those behind the first wait for their turn meanwhile.
+    const int64_t opensPs =
+        beganPs > queue.openPs ? 0 : std::clamp<int64_t>(queue.openPs - message.startPs, 0, turnPs);
     account.Add(AccountPart::TRANSPORT, opensPs);
     account.Add(AccountPart::TURN, turnPs - opensPs);
     account.Add(AccountPart::PROPAGATION, delayPs);
