@@ -347,6 +347,23 @@ def test_what_faster_lines_would_save_is_about_what_they_save(
     assert said == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=within)
 
 
+def test_faster_lines_take_turns_on_connections_of_flows_with_them() -> None:
+    """Flows tell apart what windows and lines cost, so waiting for a turn on a connection isn't a matter of windows."""
+
+    def played(rate: str) -> astra_ns3.Result:
+        topology = {"kind": "ring", "npus": 4, "link": {"rate": rate, "delay": "500ns"}, "switch": {"buffer": "64MB"}}
+        return astra_ns3.run(
+            workload=parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLTOALL 1000000 0", "one"),
+            system=small_system(**{"preferred-dataset-splits": 16, "active-chunks-per-dimension": 16}),
+            network=parse_network({"topology": topology, "transport": {"kind": "tcp", "window": "0.5MB"}}),
+            record=["timeline", "accounts"],
+            backend="flow",
+        )
+
+    slow, fast = played("100Gbps"), played("200Gbps")
+    assert said_of(slow)["with lines twice as fast"] == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=0.03)
+
+
 def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:
     found = explain(run(tmp_path, 1, record=[]))
     assert (found.segments, found.slowest) == ((), ())

@@ -120,9 +120,11 @@ class Lines:
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in _LOST) else IN_ORDER
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
-        shared = parts_known and abilities_of(metadata.get("backend")).shared_lines
+        abilities = abilities_of(metadata.get("backend"))
+        shared = parts_known and abilities.shared_lines
         controls = {in_force[kind].get("congestion_control") for kind in used}
-        own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
+        own_part = has_own_part(metadata) and abilities.packets  # flows tell waits for windows and lines apart
+        chain_ps = _chain_ps(metadata, floor)
         twice_ps = least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2)
         is_own = any(":" in str(control) for control in controls)  # FILE:CLASS
         controlled = controls != {"none"}
