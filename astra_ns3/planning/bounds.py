@@ -11,11 +11,12 @@ gathered, and what fills a bucket, isn't counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import attrgetter
 
-from astra_ns3.config.training_plan import Block, Degrees, TrainingPlan
+from astra_ns3.config.training_plan import Block, Degrees, Operation, TrainingPlan
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.frozen import dataclass
 from astra_ns3.planning.degrees import Cell, Choice, Space, cut_into
@@ -24,6 +25,7 @@ from astra_ns3.planning.least_times import LeastTimes
 from astra_ns3.planning.orders import OrderFacts, Passes, order_facts
 from astra_ns3.planning.passes import BlockTimes, PassTimes, added
 from astra_ns3.planning.playable import Playable
+from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.memory.states import ModelStates
 from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.models.planning import boundary_bytes, layers_of_parts
@@ -48,13 +50,29 @@ class Bound:
     next_ps: int = 0
 
 
+@dataclass(frozen=True)
+class _ScaledClock:
+    """Tells so much of what ``clock`` says, as slow and fast NPUs need."""
+
+    clock: Clock
+    factor: Fraction
+
+    def time_ps(self, operation: Operation) -> int:
+        return int(self.factor * self.clock.time_ps(operation))
+
+    def memory_bound(self, operation: Operation) -> bool:
+        return self.clock.memory_bound(operation)
+
+
 class Bounds:
     """Bounds on all choices of a space, on the network and system of ``inputs``."""
 
     def __init__(self, space: Space, plan: TrainingPlan, inputs: Inputs) -> None:
         """``plan``: of any of the choices."""
         self._playable = Playable(space)
-        clock = self._playable.clock
+        slowdown, npus = inputs.slowdown, len(inputs.tenancy.npus)
+        factor = Fraction(1) if slowdown is None else min(slowdown.least_factors(npus))
+        clock = _ScaledClock(self._playable.clock, factor)
         self.least = LeastTimes(inputs)
         self.passes = PassTimes(self.least, clock)
         self.endings = Endings(plan, self.least, clock, inputs.platform.dimensions)

@@ -9,6 +9,7 @@ import pytest
 from support.plans import SWITCH, Case, drawn_case, one_switch, rings, servers, small_llama
 
 import astra_ns3
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space, is_as_in
@@ -58,6 +59,15 @@ def test_no_run_is_faster_than_its_bound_and_the_best_is_found(seed: int) -> Non
 @pytest.mark.parametrize("seed", range(200))
 def test_the_best_is_lost_in_none_of_200_searches(seed: int) -> None:
     check_search(drawn_case(seed, MOST_CHOICES))
+
+
+def test_bounds_hold_for_npus_that_compute_faster_than_usual() -> None:
+    slowdown = ComputeSlowdown.model_validate({"stragglers": [{"factor": 0.5}]})
+    case = Case(small_llama({"layers": 1}, samples=2), rings(), one_switch(2), slowdown)
+    space = case.space
+    bounds = case.bounds(space)
+    times = case.times_ps(space, [bound.choice for bound in bounds])
+    assert all(bound.time_ps <= times[bound.choice] + ROUNDING_PS for bound in bounds)
 
 
 def test_bounds_are_near_what_runs_take_where_little_is_hidden() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import Inputs, load_inputs
@@ -78,6 +79,7 @@ class Case:
     workload: ModelWorkload
     system: SystemConfig
     network: NetworkConfig
+    slowdown: ComputeSlowdown | None = None
 
     @property
     def space(self) -> Space:
@@ -93,7 +95,7 @@ class Case:
     def inputs(self, space: Space) -> Inputs:
         """Return the inputs of a run of some choice."""
         first = changed(space.workload, self.choices(space)[0].keys)
-        return load_inputs(first, self.system, self.network, Options(backend="flow"))
+        return load_inputs(first, self.system, self.network, Options(backend="flow", compute_slowdown=self.slowdown))
 
     def bounds(self, space: Space) -> list[Bound]:
         """Return bounds on all choices."""
@@ -112,6 +114,7 @@ class Case:
                 system=self.system,
                 network=self.network,
                 backend="flow",
+                compute_slowdown=self.slowdown,
                 passes=passes,
                 isolated=False,
             )

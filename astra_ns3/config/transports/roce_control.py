@@ -299,7 +299,7 @@ class Hpcc(_Utilisation):
     """HPCC: telemetry of each hop holds the bytes in flight below ``eta`` times what the path can take."""
 
     kind: Literal["hpcc"] = "hpcc"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 4)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 10)
     flow_start_cost: ClassVar[float] = 2.0
     flow_rise_round_trips: ClassVar[float] = 8.0
     telemetry_bytes: ClassVar[int] = 42
