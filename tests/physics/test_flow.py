@@ -526,7 +526,7 @@ def test_flows_warn_of_several_lanes(lanes: int) -> None:
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"window": "20KB"}, "too short there"),
+        ({"window": "20KB"}, "-18% to +46%"),
         ({"window": "2MB"}, ""),
         ({"queue_pairs": "per-message"}, "-81% to +31%"),
         ({"queue_pairs_per_pair": 2}, "-81% to +31%"),
@@ -545,7 +545,8 @@ def test_flows_warn_of_small_windows_and_of_queue_pairs_that_take_turns(keys: Ma
 
 
 @pytest.mark.parametrize(
-    ("control", "kind", "warned"), [("hpcc", "spray", True), ("hpcc", "ecmp", False), ("none", "spray", False)]
+    ("control", "kind", "warned"),
+    [("hpcc", "spray", True), ("hpcc", "flowlet", True), ("hpcc", "ecmp", False), ("none", "spray", False)],
 )
 def test_flows_warn_of_controls_on_packets_that_take_several_ways(control: str, kind: str, warned: bool) -> None:
     network = roce_network({**TREE, "routing": {"kind": kind}}, congestion_control=control)

@@ -117,11 +117,9 @@ def _unheeded(plan: NetworkPlan) -> list[str]:
     slow, held = list(check_credits(plan.transports.values(), plan.outline)), list[str]()
     for each in (each for each in plan.transports.values() if each.outline.path):
         slow += each.overtaking(plan.config.topology.routing.kind)
-        held += each.held_by_windows()
-    return [
-        *(f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow),
-        *(f"{words}; finish times of flows were up to 7% too short there (docs/flow.md)" for words in held),
-    ]
+        off = "" if each.flow_errors else "; finish times of flows were -18% to +46% off there (docs/flow.md)"
+        held += [f"{words}{off}" for words in each.held_by_windows()]
+    return [*(f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow), *held]
 
 
 def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.topology.routing import ADAPTIVE, FLOWLET
+from astra_ns3.config.topology.routing import ADAPTIVE, FLOWLET, PARTING
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.frozen import replace
 from astra_ns3.network.door.description import Description, NativeValue
@@ -99,7 +99,7 @@ class FlowBackend(SessionBackend):
         self._short += [_LANES] if any(each is not None and each.lanes > 1 for each in credits_) else []
         delays = any("delay_ps" in each.state.named() for each in plan.changes)
         self._short += [_BY_DELAY] if delays and any(each.flow_by_delay for each in plan.transports.values()) else []
-        self._short += [_PARTED] if self._rough and routing_parts(plan) else []
+        self._short += [_PARTED] if self._rough and plan.config.topology.routing.kind in PARTING else []
         self._has_collectives = False
         self._in_turns = any(each.pair_of_message or each.takes_turns for each in plan.transports.values())
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)

@@ -140,7 +140,7 @@ class Roce(Transport):
 
     def held_by_windows(self) -> list[str]:
         """Return warnings of a window of fixed size that the lines wait for."""
-        return window_warnings(self.keys, self.parameters, self.outline)
+        return window_warnings(self.keys, self.parameters, self.outline) if self.window_bytes else []
 
     def overtaking(self, routing: str) -> list[str]:
         """Return warnings of routing by which packets overtake each other and count as lost."""
