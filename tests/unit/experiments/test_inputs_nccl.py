@@ -127,10 +127,12 @@ def test_nccl_sees_the_servers_that_a_file_tells(repository: Path) -> None:
     found = load_inputs(parse_workload(WORKLOAD), nccl(nccl={}), file, Options(backend="flow")).system.nccl
     assert found is not None
     assert found.servers == (0, 0, 0, 0, 1, 1, 1, 1)
+    devices = repository / "inputs/network/graphs/infragraph.yaml"  # two NVLinks' worth of one switch, and two NICs
+    assert place_of(read_network_file(devices).network) == Place(2, 3600e9, 400e9, 2)
 
 
 def test_a_file_that_tells_no_servers_is_not_said_to_have_some(repository: Path) -> None:
-    network = read_network_file(repository / "inputs/network/graphs/infragraph.yaml").network
+    network = read_network_file(repository / "inputs/network/graphs/networkx.yaml").network
     found = load_inputs(parse_workload(WORKLOAD), nccl(), network, Options(backend="flow"))
     (told,) = [words for words in found.warnings if "nccl.server" in words]
     assert told == (

@@ -131,6 +131,14 @@ def graph_of(change: dict[str, Any], folder: Path, **keys: Any) -> Graph:
     return build_graph(topology(folder / "infra.json", **keys))
 
 
+def test_switches_in_a_device_of_xpus_are_inside_its_server(tmp_path: Path) -> None:
+    """Unless all are, for then no line would lead out."""
+    graph = graph_of({}, tmp_path)
+    assert (graph.switch_levels, graph.inside_levels) == ((1, 1, 1, 1, 2), 1)
+    alone = graph_of({"instances": infrastructure()["instances"][:1], "edges": []}, tmp_path)
+    assert alone.inside_levels == 0
+
+
 def test_what_the_file_lacks_is_said_by_link(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"host.0.xpu.0 to host.0.pciesw.0: the graph lacks 'rate' of 8 of 12 links, 'del"

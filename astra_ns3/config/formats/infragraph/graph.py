@@ -3,12 +3,13 @@
 An ``xpu`` is a host: an NPU. A port that hangs on one component of its device by a link without a bandwidth is part of
 that component. Components that lead nowhere (memory, unused ports) are left out. A NIC or a port with exactly two links
 is no hop of its own: they become one link, at the lower rate that is known, with both latencies. All other components
-are switches. A link's class is its name in the file.
+are switches; those in a device of xpus are inside its server. A link's class is its name in the file.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from astra_ns3.config.core.document import Document
@@ -25,6 +26,8 @@ if TYPE_CHECKING:  # every network file is asked whether it looks like a graph
 HOST = "xpu"
 _PORT = "port"
 _WIRES = ("nic", _PORT)
+_INSIDE = 1
+_KINDS = 2  # inside of servers, and outside
 _KEYS = tuple(re.compile(rf"(?:^|[{{,]\s*\"){key}\"?\s*:", re.MULTILINE) for key in ("devices", "instances"))
 
 
@@ -104,8 +107,9 @@ class _Contracted:
     def raw(self, source: str) -> RawGraph:
         """Return a graph like any other, its components in the order of the file."""
         place = {name: number for number, name in enumerate(self._of)}
+        level = self._levels()
         nodes = [
-            RawNode(source, name, {"kind": "host" if self._types[name] == HOST else "switch", "label": name})
+            RawNode(source, name, {"kind": "switch" if name in level else "host", "label": name, **level.get(name, {})})
             for name in self._of
         ]
         links = [
@@ -114,7 +118,25 @@ class _Contracted:
             for b, wire in ends
             if place[a] < place[b]
         ]
-        return RawGraph(source, tuple(nodes), tuple(links))
+        inside = {"inside_levels": (source, _INSIDE)} if any(level.values()) else {}
+        return RawGraph(source, tuple(nodes), tuple(links), inside)
+
+    def _levels(self) -> dict[str, dict[str, int]]:
+        """Return the level of each switch; none where no switch is outside of devices of xpus, or none is inside."""
+        servers = {name.rsplit(".", 2)[0] for name in self._of if self._types[name] == HOST}
+        inside = {
+            name: any(outer in servers for outer in _devices(name)) for name in self._of if self._types[name] != HOST
+        }
+        if len(set(inside.values())) < _KINDS:
+            return {name: {} for name in inside}
+        return {name: {"level": _INSIDE if each else _INSIDE + 1} for name, each in inside.items()}
+
+
+def _devices(name: str) -> Iterator[str]:
+    """Yield the devices that a component is in, the innermost first."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
 
 
 def _bodies(expanded: Expanded) -> dict[str, str]:
