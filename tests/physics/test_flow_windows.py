@@ -166,3 +166,23 @@ def test_adaptive_routing_sends_over_ports_in_proportion_to_their_rates(tmp_path
     ends = _ends(network, 8 * MB, tmp_path, [Change(0, LinkTarget(uplink), State(rate_bps=25 * 10**9))])
     assert ends["ns3"] == pytest.approx(8 * MB * 80 * 4178 / 4096, rel=0.02)
     assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.02)
+
+
+def test_flowlets_of_flows_choose_ports_by_how_many_go_there_over_their_rates(tmp_path: Path) -> None:
+    """Of five flows, one takes the uplink of 25 Gb/s, and four that of 100; all have 25 Gb/s."""
+    topology = {
+        "kind": "leaf-spine",
+        "leaves": 2,
+        "spines": 2,
+        "hosts_per_leaf": 5,
+        "link": _link("100Gbps"),
+        "uplink": {"rate": "100Gbps"},
+        "switch": SWITCH,
+        "routing": {"kind": "flowlet"},
+    }
+    network = roce_network(topology, congestion_control="none", payload=4096)
+    uplink = next(number for number, link in enumerate(build_graph(network.topology).links) if link.kind != "link")
+    flows = [Flow(host, host + 5, MB, start_ps=US) for host in range(5)]
+    changes = [Change(0, LinkTarget(uplink), State(rate_bps=25 * 10**9))]
+    ends = play_flows(network, flows, tmp_path, backend="flow", changes=changes).table("flows").end_ps
+    assert ((ends - US) / (MB * 8 * 40 * 4178 / 4096)).tolist() == pytest.approx([1] * 5, rel=0.02)

@@ -54,8 +54,13 @@ def _controls(plan: NetworkPlan, transport: str) -> dict[str, float]:
     return found
 
 
-def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, seed: int) -> None:
-    """Fill in all but the transports; ``graph``: that of the plan, or one that differs in its switches' numbers."""
+def describe_fabric(
+    description: Description, plan: NetworkPlan, graph: Graph, seed: int, *, queues: bool = True
+) -> None:
+    """Fill in all but the transports; ``graph``: that of the plan, or one that differs in its switches' numbers.
+
+    Without ``queues`` switches look at flows.
+    """
     config, transports = plan.config, plan.transports.values()
     values: dict[str, NativeValue] = {
         "hosts": graph.hosts,
@@ -72,7 +77,7 @@ def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, s
     _describe_changes(description, plan)
     routing = config.topology.routing
     murmur = any(each.port_of_message for each in transports)
-    _describe_routing(description, graph, plan.tables, routing, seed, murmur=murmur)
+    _describe_routing(description, graph, plan.tables, routing, seed, murmur=murmur, queues=queues)
     description.endpoint(plan.endpoint)
     description.add("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
 
@@ -254,7 +259,14 @@ def _memories(plan: NetworkPlan, present: Graph, switches: Sequence[int]) -> dic
 
 
 def _describe_routing(
-    description: Description, graph: Graph, tables: RouteTables, routing: RoutingConfig, run_seed: int, *, murmur: bool
+    description: Description,
+    graph: Graph,
+    tables: RouteTables,
+    routing: RoutingConfig,
+    run_seed: int,
+    *,
+    murmur: bool,
+    queues: bool,
 ) -> None:
     words = {"ecmp": "murmur" if murmur else "flow-hash", "adaptive": "load", "pinned": "pin", VALIANT: "detour"}
     values: dict[str, NativeValue] = {
@@ -262,6 +274,7 @@ def _describe_routing(
         "random": routing.spray == "random",
         "seed": routing.hash_seed(run_seed),
         "flowletGapPs": routing.gap_ps,
+        "countsFlows": not queues,
     }
     description.add("routing", values)
     for pin in routing.pins:

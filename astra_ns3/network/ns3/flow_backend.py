@@ -23,6 +23,7 @@ from astra_ns3.network.ideal.ways import routing_parts
 from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
+from astra_ns3.topology.checks import unequal_ways
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
 from astra_ns3.transport.network_outline import SwitchOutline
@@ -68,6 +69,10 @@ _PARTED = (
     "congestion controls act otherwise on packets that take several ways (docs/flow.md): finish times of flows were up "
     "to 57% too short; compare routing with --backend ns3"
 )
+_FLOWLETS = (
+    "flowlets of packets choose equally short ways of unlike rates by queues, and those of flows by how many there were "
+    "(docs/flow.md): finish times were up to 58% too short; use --backend ns3"
+)
 _PAIRS = (
     "packets of several queue pairs of two NPUs take turns, so that messages end together; flows share lines evenly "
     "(docs/flow.md): finish times of collectives were -81% to +31% off those of packets; use --backend ns3"
@@ -100,6 +105,8 @@ class FlowBackend(SessionBackend):
         delays = any("delay_ps" in each.state.named() for each in plan.changes)
         self._short += [_BY_DELAY] if delays and any(each.flow_by_delay for each in plan.transports.values()) else []
         self._short += [_PARTED] if self._rough and plan.config.topology.routing.kind in PARTING else []
+        of_flowlets = plan.config.topology.routing.kind == FLOWLET
+        self._short += [_FLOWLETS] if of_flowlets and unequal_ways(plan.graph, plan.tables) else []
         self._has_collectives = False
         self._in_turns = any(each.pair_of_message or each.takes_turns for each in plan.transports.values())
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
@@ -128,7 +135,7 @@ class FlowBackend(SessionBackend):
 
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
-    describe_fabric(description, plan, _without_queues(plan.graph), seed)
+    describe_fabric(description, plan, _without_queues(plan.graph), seed, queues=False)
     kinds = {kind: number for number, kind in enumerate(plan.transports)}
     dimensions, routing = plan.transport_of_dimensions, plan.config.topology.routing
     for npus, _ in dimensions:

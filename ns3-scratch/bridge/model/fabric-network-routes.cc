@@ -161,8 +161,9 @@ FabricNetwork::SetUpRouting(uint32_t node)
         fabricSwitch.SetPathChoice(std::make_unique<FabricLoadChoice>(seed));
         break;
     case ROUTE_BY_FLOWLET:
-        fabricSwitch.SetPathChoice(
-            std::make_unique<FabricFlowletChoice>(m_routing.flowletGapPs, seed));
+        fabricSwitch.SetPathChoice(std::make_unique<FabricFlowletChoice>(m_routing.flowletGapPs,
+                                                                         seed,
+                                                                         m_routing.countsFlows));
         break;
     case ROUTE_BY_PIN:
         fabricSwitch.SetPathChoice(std::make_unique<FabricPinnedChoice>(m_pins, seed));

@@ -126,6 +126,7 @@ struct RoutingParameters
     bool random{false};                //!< ROUTE_BY_SPRAY: at random, not in turns
     uint32_t seed{0};                  //!< of all choices
     int64_t flowletGapPs{50'000'000};  //!< pause after which a flow may change its path
+    bool countsFlows{false};           //!< ROUTE_BY_FLOWLET: there are no queues, but flows
 };
 
 /// Words for RoutingKind.
@@ -141,6 +142,7 @@ ForEachField(READER& field, RoutingParameters& routing)
     field("random", routing.random);
     field("seed", routing.seed);
     field("flowletGapPs", routing.flowletGapPs);
+    field("countsFlows", routing.countsFlows);
 }
 
 /**

@@ -6,9 +6,9 @@
 namespace ns3
 {
 
-FabricFlowletChoice::FabricFlowletChoice(int64_t gapPs, uint32_t seed)
+FabricFlowletChoice::FabricFlowletChoice(int64_t gapPs, uint32_t seed, bool countsFlows)
     : m_gapPs(gapPs),
-      m_least(seed)
+      m_least(seed, countsFlows)
 {
 }
 

@@ -17,8 +17,9 @@ namespace ns3
 class FabricFlowletChoice : public FabricPathChoice
 {
   public:
-    /// \param gapPs the gap \param seed where the turns begin
-    FabricFlowletChoice(int64_t gapPs, uint32_t seed);
+    /// \param gapPs the gap \param seed where the turns begin \param countsFlows as
+    /// FabricLoadChoice
+    FabricFlowletChoice(int64_t gapPs, uint32_t seed, bool countsFlows = false);
     uint32_t Choose(const FabricFrame& frame,
                     const FabricRoutes::Ports& choices,
                     const std::vector<Ptr<FabricPort>>& ports) override;

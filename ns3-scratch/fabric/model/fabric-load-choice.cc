@@ -11,6 +11,7 @@ FabricLoadChoice::Choose(const FabricFrame&,
                          const FabricRoutes::Ports& choices,
                          const std::vector<Ptr<FabricPort>>& ports)
 {
+    m_flows.resize(m_countsFlows ? ports.size() : 0);
     uint32_t best = 0;
     double shortest = 0.0;
     const uint32_t first = m_next++;
@@ -18,13 +19,18 @@ FabricLoadChoice::Choose(const FabricFrame&,
     {
         const uint32_t number = choices.first[(first + turn) % choices.count];
         FabricPort& port = *ports[number];
-        const double length =
-            static_cast<double>(port.GetQueueBytes()) / static_cast<double>(port.GetRateBps());
+        const double waiting =
+            m_countsFlows ? m_flows[number] + 1.0 : static_cast<double>(port.GetQueueBytes());
+        const double length = waiting / static_cast<double>(port.GetRateBps());
         if (turn == 0 || length < shortest)
         {
             best = number;
             shortest = length;
         }
+    }
+    if (m_countsFlows)
+    {
+        m_flows[best] += 1.0;
     }
     return best;
 }

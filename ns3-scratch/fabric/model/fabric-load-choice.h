@@ -11,13 +11,14 @@ namespace ns3
 
 /// Adaptive routing: each frame takes the port whose queue takes the shortest time to send, the
 /// first in turn where several are equal. Only the node's own queues are known to it. Frames of a
-/// flow overtake each other.
+/// flow overtake each other. Where nothing queues, choices so far count instead of bytes.
 class FabricLoadChoice : public FabricPathChoice
 {
   public:
-    /// \param seed where the turns begin
-    explicit FabricLoadChoice(uint32_t seed)
-        : m_next(seed)
+    /// \param seed where the turns begin \param countsFlows there are no queues, but flows
+    explicit FabricLoadChoice(uint32_t seed, bool countsFlows = false)
+        : m_next(seed),
+          m_countsFlows(countsFlows)
     {
     }
 
@@ -26,7 +27,9 @@ class FabricLoadChoice : public FabricPathChoice
                     const std::vector<Ptr<FabricPort>>& ports) override;
 
   private:
-    uint32_t m_next; //!< where to begin to look
+    uint32_t m_next;             //!< where to begin to look
+    bool m_countsFlows;          //!< choices so far count
+    std::vector<double> m_flows; //!< choices so far, by port
 };
 
 } // namespace ns3
