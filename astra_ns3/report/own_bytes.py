@@ -173,8 +173,9 @@ class _Lines:
     def without_own(self, messages: Columns, hops: Columns | None) -> WithoutOwn:
         """Return messages that have accounts, and their lines, without waits for own bytes."""
         frames, none = _Frames.of(self._in_force, messages["bytes"]), np.zeros_like(messages["bytes"])
+        messages = {"ideal_ps": none, **messages, "slowed_ps": none, "later_ps": none}
         if hops is None:
-            return WithoutOwn({**messages, "slowed_ps": none, "later_ps": none})
+            return WithoutOwn(messages)
         rates, built = self._rates_bps(messages, hops)
         if frames.parts.max(initial=1) > 1 if self._of_flows else self._several_ways:
             found = _of_several_ways(messages, hops, frames)
@@ -215,7 +216,7 @@ def _of_several_ways(messages: Columns, hops: Columns, frames: _Frames) -> Witho
     """Take out of waits what the recorded times alone have of them, as far as the waits go."""
     found, of = dict(messages), hops["message"]
     told_ps = messages["serialisation_ps"] + messages["propagation_ps"] + messages["acknowledgement_ps"]
-    left = np.maximum(messages.get("ideal_ps", told_ps) - told_ps, 0)
+    left = np.maximum(messages["ideal_ps"] - told_ps, 0)
     left = left - _shifted(found, {"nic_queue_ps": (frames.parts - 1) * messages["serialisation_ps"]}, left)
     later = _shifted(found, dict.fromkeys(_WAITS_FOR_LATER_LINES, left), left)
     kept = {column: found[part] / np.maximum(messages[part], 1) for column, part in _OF_SWITCHES.items()}
@@ -280,7 +281,7 @@ def _slowed(told: WithoutOwn, beside: npt.NDArray[np.bool_], rates: Real, built:
     assert hops is not None
     of, on_the_way = hops["message"], messages["propagation_ps"]
     answer = np.minimum(messages["acknowledgement_ps"], on_the_way)
-    ideal = messages.get("ideal_ps", np.zeros_like(on_the_way))
+    ideal = messages["ideal_ps"]
     line_ps = np.where(beside & (ideal > 0), ideal - on_the_way - answer, LARGEST_INTEGER)
     slowed = messages["serialisation_ps"] - np.clip(line_ps, 0, messages["serialisation_ps"])
     left = np.nan_to_num(rates / built, nan=1.0)

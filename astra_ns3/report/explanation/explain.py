@@ -193,8 +193,8 @@ def _what_would_help(
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     if messages is not None and not remedy:
-        sending = messages["serialisation_ps"] + messages["slowed_ps"]
-        messages = {**messages, "serialisation_ps": sending, "slowed_ps": np.zeros_like(sending)}
+        beside = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
+        messages = {**messages, **beside, "slowed_ps": np.zeros_like(messages["slowed_ps"])}
         ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
     found = what_ifs(
         _by_kind(late),
