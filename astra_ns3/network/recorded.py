@@ -123,7 +123,7 @@ _MESSAGE_COLUMNS = (
     Column("start_ps", "int64", "ps", "when it was handed to the transport"),
     Column("end_ps", "int64", "ps", "when its last byte had arrived, or was acknowledged, as `completion` says"),
 )
-IDEAL = Column("ideal_ps", "int64", "ps", "RoCE: time alone on the network without events; TCP: 0")
+IDEAL = Column("ideal_ps", "int64", "ps", "time alone on the network without events; over TCP with packets: 0")
 FLOWS = RecordedTable(
     "flows",
     'a row per message, if ``record`` had "flows"; raises InputError otherwise',

@@ -93,8 +93,8 @@ class PacketIdeal:
         return _with_answer(ways, transport.frames(sizes), answer, self._rounding_ps)
 
 
-def recorded_ideal(plan: NetworkPlan) -> PacketIdeal:
-    """Return times alone as tables of messages have them: 0 where a transport's own part keeps messages from them."""
+def ideal_over_packets(plan: NetworkPlan) -> PacketIdeal:
+    """Return times alone as packets may have them: 0 over transports whose own part keeps messages from them."""
     return PacketIdeal(plan, {kind for kind, each in plan.transports.items() if each.has_part_of_its_own})
 
 

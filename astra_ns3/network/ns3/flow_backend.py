@@ -20,7 +20,7 @@ from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.flow_rates import meet_in_queues
 from astra_ns3.network.graph_outline import port_outline
-from astra_ns3.network.ideal.packets import recorded_ideal
+from astra_ns3.network.ideal.packets import PacketIdeal
 from astra_ns3.network.ideal.ways import routing_parts
 from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
@@ -112,7 +112,7 @@ class FlowBackend(SessionBackend):
             seed=seed,
             recorder=recorder,
             on_built=on_built,
-            ideal=partial(recorded_ideal, plan),
+            ideal=partial(PacketIdeal, plan),
         )
 
     def warnings(self) -> list[str]:
