@@ -123,16 +123,16 @@ _MESSAGE_COLUMNS = (
     Column("start_ps", "int64", "ps", "when it was handed to the transport"),
     Column("end_ps", "int64", "ps", "when its last byte had arrived, or was acknowledged, as `completion` says"),
 )
+IDEAL = Column("ideal_ps", "int64", "ps", "time alone on the network without events; over TCP with packets: 0")
 FLOWS = RecordedTable(
     "flows",
     'a row per message, if ``record`` had "flows"; raises InputError otherwise',
     asked_record("flows"),
-    (*_MESSAGE_COLUMNS, Column("ideal_ps", "int64", "ps", "RoCE: time alone on an idle network; other transports: 0")),
+    (*_MESSAGE_COLUMNS, IDEAL),
     notes=(
-        "`ideal_ps` counts headers and `time_rounding`, on the fastest of the shortest paths. It is a bound "
-        "where packets take different ways, and beyond 64 ways with unlike lines: all equal ways together "
-        "carry them, each step at its fastest line. Rates are those at the message's start, so an event that "
-        "raises one lets it take less."
+        "`ideal_ps` counts headers and `time_rounding`, on the fastest of the shortest paths of the network without "
+        "events. It is a bound where packets take different ways, and beyond 64 ways with unlike lines: all equal "
+        "ways together carry them, each step at its fastest line. An event that raises a rate lets a message take less."
     ),
 )
 PARTS = (
@@ -159,7 +159,7 @@ ACCOUNTS = RecordedTable(
     "accounts",
     'where the time of each message went, if ``record`` had "accounts"; raises InputError otherwise',
     asked_record("accounts"),
-    (*_MESSAGE_COLUMNS, *PARTS),
+    (*_MESSAGE_COLUMNS, *PARTS, IDEAL),
     notes="The deciding packet is the one whose arrival completed the message.",
 )
 ACCOUNT_HOPS = RecordedTable(
@@ -376,7 +376,7 @@ COMPLETIONS = RecordedTable(
         Column("bytes", "int64", "B", "size"),
         Column("start_ps", "int64", "ps", "its start, or when what it waits for was delivered"),
         Column("end_ps", "int64", "ps", "when it was delivered, both NPUs' endpoint delays included"),
-        Column("ideal_ps", "int64", "ps", "time alone on the idle network as it was built; 0: not known"),
+        Column("ideal_ps", "int64", "ps", "time alone on the network without events; 0: not known"),
     ),
 )
 RECORDED_TABLES = (

@@ -241,8 +241,8 @@ class FlowSizesDocument(TypedDict):
     """Delivered flows of a class of sizes: above ``above_bytes``, up to ``most_bytes``.
 
     ``times_ps``: percentiles of the time from start to delivery, by name, and the longest; ``slowdowns``: the same of
-    that over the time alone on an idle network (None: not known). A percentile is the least value that so large a share
-    of the flows doesn't exceed.
+    that over the time alone on the network without events (None: not known). A percentile is the least value that so
+    large a share of the flows doesn't exceed.
     """
 
     above_bytes: int

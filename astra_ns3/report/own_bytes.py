@@ -1,18 +1,17 @@
 """Waits of messages behind their own bytes, at lines slower than those before. Nothing but faster lines spares them.
 
 Accounts of packets have such a wait in the queue of a switch, in pauses, or where a control paces a message to the slow
-line. Accounts of flows have it where an event slowed a line. A message alone on the network takes as long, so all of it
-counts as time on the line.
+line. A message alone on the network takes as long, so all of it counts as time on the line. Where an event slowed the
+line, the time beyond that of the line as it was built counts as slowed by events.
 
 *Model limits*: a line's rate is its mean while the message was under way. Where a network file names another file, the
-time of the deciding packet tells the rates, except where a switch cuts through. Where packets of a message may take
-several ways, the time alone is flows.parquet's. Without this table it isn't known, and all waits count as for others.
+time of the deciding packet tells the rates, except where a switch cuts through. Beside events of rates, what a message
+loses on a slower one of several unlike ways counts as slowed by them, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.recorded import JOB
 from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.network_of import network_of
-from astra_ns3.report.ports import paces
+from astra_ns3.report.ports import changes_of_rates, paces
 from astra_ns3.report.records import Batch, Recorded, by_value, needed, table_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.tables import Numbers, Records, is_analytical
@@ -36,7 +35,7 @@ from astra_ns3.transport.wire import (
     SMALLEST_FRAME_BYTES,
     tcp_packet_bytes,
 )
-from astra_ns3.units import PS_PER_SECOND
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 
 Columns = Batch
 Real = npt.NDArray[np.float64]
@@ -47,7 +46,6 @@ _ALMOST_WHOLE = 0.98
 _WAITS = ("queue_ps", "paused_ps")
 _OF_SWITCHES = {"queue_ps": "switch_queue_ps", "paused_ps": "switch_paused_ps"}
 _WAITS_FOR_LATER_LINES = (*_OF_SWITCHES.values(), "nic_paused_ps", "pacing_ps")
-_IDEAL = ("ideal_ps",)
 # A message with full frames, whatever the payload.
 _LONG_BYTES = 2**30
 
@@ -55,8 +53,8 @@ _LONG_BYTES = 2**30
 class WithoutOwn(NamedTuple):
     """Messages and, with accounts, the lines that they took (account_hops.parquet), without waits for own bytes.
 
-    Messages with accounts have two columns more: ``later_ps``, how much of ``serialisation_ps`` the lines behind the
-    first one add; ``alone_ps``, what each takes alone on the network, unless nobody knows.
+    Messages with accounts have two columns more: ``slowed_ps``, how much longer events kept them on a line, which lines
+    have, too; ``later_ps``, how much of this and of ``serialisation_ps`` the lines behind the first one add.
     """
 
     messages: Columns | None
@@ -73,7 +71,6 @@ class _Frames:
     full: Numbers
     last: Numbers
     before: Numbers
-    answer: int
     parts: Numbers
 
     @classmethod
@@ -83,12 +80,11 @@ class _Frames:
         if roce is None:
             payload, parts = int(tcp["segment_bytes"]) if tcp else int(sizes.max(initial=1)), 1
             around = tcp_packet_bytes(0, timestamps=bool(tcp and tcp["timestamps"])) + ETHERNET_HEADER_AND_FCS_BYTES
-            least, gap, answer = SMALLEST_FRAME_BYTES, PREAMBLE_AND_GAP_BYTES, 0
+            least, gap = SMALLEST_FRAME_BYTES, PREAMBLE_AND_GAP_BYTES
         else:
             payload, parts = roce["payload_bytes"], roce["queue_pairs_per_pair"] if roce["split_messages"] else 1
             around = roce["header_bytes"] + roce["telemetry_bytes"]
-            least, gap, answer = roce["minimum_frame_bytes"], roce["line_gap_bytes"], roce["ack_bytes"]
-            answer += roce["ack_telemetry_bytes"]
+            least, gap = roce["minimum_frame_bytes"], roce["line_gap_bytes"]
         parts_of = np.clip(sizes, 1, parts)
         data = np.maximum(-(-sizes // parts_of), 1)
         whole = parts_of * ((data - 1) // payload)
@@ -96,7 +92,7 @@ class _Frames:
         last = np.where(data % payload, last, full)
         before = whole + parts_of - 1
         full = np.where(before > 0, (whole * full + (parts_of - 1) * last) // np.maximum(before, 1), full)
-        return cls(full, last, before, max(answer, least) + gap, parts_of)
+        return cls(full, last, before, parts_of)
 
 
 def full_frame_bytes(run: Records) -> int:
@@ -120,9 +116,7 @@ def recorded_messages(run: Records) -> WithoutOwn:
     messages, table = messages_of(run), table_of(run, "account_hops")
     if messages is None or not has_accounts(messages):
         return WithoutOwn(messages)
-    lines = _Lines(run)
-    ideals = None if lines.ideals is None else lines.ideals.whole(_IDEAL)
-    return lines.without_own(messages, None if table is None else table.whole(_HOP_COLUMNS), ideals)
+    return _Lines(run).without_own(messages, None if table is None else table.whole(_HOP_COLUMNS))
 
 
 def account_batches(run: Records, columns: Sequence[str]) -> Iterator[Batch]:
@@ -133,10 +127,9 @@ def account_batches(run: Records, columns: Sequence[str]) -> Iterator[Batch]:
     table, hops = needed(run, "accounts"), table_of(run, "account_hops")
     lines, signals = _Lines(run), Signals.of(table)
     pieces, first = None if hops is None else _Pieces(hops), 0
-    ideals = repeat(None) if lines.ideals is None else lines.ideals.batches(_IDEAL)
-    for messages, ideal in zip(table.batches(_columns_of(table)), ideals, strict=False):
+    for messages in table.batches(_columns_of(table)):
         after = first + len(messages["bytes"])
-        own, _ = lines.without_own(messages, None if pieces is None else pieces.until(first, after), ideal)
+        own, _ = lines.without_own(messages, None if pieces is None else pieces.until(first, after))
         assert own is not None
         data, first = ~signals.among(messages), after
         yield {name: own[name][data] for name in columns}
@@ -172,25 +165,26 @@ class _Lines:
 
     def __init__(self, run: Records) -> None:
         self._in_force = run.metadata.get("in_force") or {}
-        self._paces = paces(run)
+        self._paces, self._changes = paces(run), changes_of_rates(run)
         slowest_bps = min((pace.built_bps for pace in self._paces.values()), default=None)
         self._several_ways = _take_several_ways(run, slowest_bps)
         self._of_flows = is_analytical(run)
-        self.ideals = table_of(run, "flows") if self._several_ways and not self._of_flows else None
-        """The table with the times alone of messages whose packets may take several ways."""
 
-    def without_own(self, messages: Columns, hops: Columns | None, ideals: Columns | None) -> WithoutOwn:
+    def without_own(self, messages: Columns, hops: Columns | None) -> WithoutOwn:
         """Return messages that have accounts, and their lines, without waits for own bytes."""
-        frames = _Frames.of(self._in_force, messages["bytes"])
-        if hops is not None and (frames.parts.max(initial=1) > 1 if self._of_flows else self._several_ways):
-            return _of_several_ways(messages, hops, frames, ideals)
-        if hops is None or self._several_ways:
-            none = np.zeros_like(messages["bytes"])
-            return WithoutOwn(_told(messages, none, none, none), hops)
+        frames, none = _Frames.of(self._in_force, messages["bytes"]), np.zeros_like(messages["bytes"])
+        messages = {"ideal_ps": none, **messages, "slowed_ps": none, "later_ps": none}
+        if hops is None:
+            return WithoutOwn(messages)
         rates, built = self._rates_bps(messages, hops)
-        if self._of_flows:
-            return _of_flows(messages, hops, frames, rates, built)
-        return _of_packets(messages, hops, frames, rates)
+        if frames.parts.max(initial=1) > 1 if self._of_flows else self._several_ways:
+            found = _of_several_ways(messages, hops, frames)
+        elif self._of_flows:
+            found = _of_flows(messages, hops, frames, rates, built)
+        else:
+            found = _of_packets(messages, hops, frames, rates)
+        beside = self._changes.mean_bps(messages["start_ps"], np.maximum(messages["end_ps"], messages["start_ps"] + 1))
+        return _slowed(found, beside < self._changes.built_bps, rates, built)
 
     def _rates_bps(self, messages: Columns, hops: Columns) -> tuple[Real, Real]:
         """Return the mean rate of each hop's line from the message's turn to the packet's leaving, and the line's rate
@@ -218,30 +212,23 @@ def _take_several_ways(run: Records, slowest_bps: int | None) -> bool:
     return part or (topology.get("routing") or {}).get("kind") in PARTING
 
 
-def _of_several_ways(messages: Columns, hops: Columns, frames: _Frames, ideals: Columns | None) -> WithoutOwn:
+def _of_several_ways(messages: Columns, hops: Columns, frames: _Frames) -> WithoutOwn:
     """Take out of waits what the recorded times alone have of them, as far as the waits go."""
-    count, of = len(messages["bytes"]), hops["message"]
-    inside = np.bincount(of, minlength=count) == 0
-    found, none = dict(messages), np.zeros_like(messages["bytes"])
+    found, of = dict(messages), hops["message"]
     told_ps = messages["serialisation_ps"] + messages["propagation_ps"] + messages["acknowledgement_ps"]
-    ideal_ps = none if ideals is None else ideals["ideal_ps"]
-    if not ((ideal_ps > 0) | inside).all():
-        return WithoutOwn({**found, "later_ps": none}, hops)
-    took = messages["end_ps"] - messages["start_ps"]
-    alone = np.where(inside, told_ps, np.minimum(ideal_ps, took))
-    left = np.maximum(alone - told_ps, 0)
+    left = np.maximum(messages["ideal_ps"] - told_ps, 0)
     left = left - _shifted(found, {"nic_queue_ps": (frames.parts - 1) * messages["serialisation_ps"]}, left)
     later = _shifted(found, dict.fromkeys(_WAITS_FOR_LATER_LINES, left), left)
     kept = {column: found[part] / np.maximum(messages[part], 1) for column, part in _OF_SWITCHES.items()}
     behind = hops["hop"] > 0
     lines = {name: np.where(behind, hops[name] * kept[name][of], hops[name]).astype(np.int64) for name in _WAITS}
-    return WithoutOwn({**found, "alone_ps": alone, "later_ps": later}, {**hops, **lines})
+    return WithoutOwn({**found, "later_ps": later}, {**hops, **lines})
 
 
 def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) -> WithoutOwn:
     """Follow each message's packets as if they were alone, line by line; what its sender held back doesn't queue."""
     count, of = len(messages["bytes"]), hops["message"]
-    came, heads, slowest, answers, turns = (np.zeros(count) for _ in range(5))
+    came, heads, slowest, turns = (np.zeros(count) for _ in range(4))
     # How long the sender held packets back: then they come later to a slow line, and wait less there.
     held = (messages["window_ps"] + messages["transport_ps"] + messages["pacing_ps"]).astype(float)
     own = {name: np.zeros(len(of), dtype=np.int64) for name in _WAITS}
@@ -264,7 +251,6 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
         came[at] = (came[at] + wait if hop else before * full) + packet
         heads[at] += np.where(is_head, packet, full)
         slowest[at] = np.maximum(slowest[at], full)
-        answers[at] += frames.answer * _PS_PER_BYTE / rate
         queued = np.maximum(wait - left[at], 0)
         left[at] = np.maximum(left[at] - wait, 0)
         for name in _WAITS:
@@ -281,8 +267,30 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
         "nic_paused_ps": unqueued.astype(np.int64),
     }
     _shifted(found, {"nic_queue_ps": turns.astype(np.int64)})
-    told = _told(found, _shifted(found, shifts), *(each.astype(np.int64) for each in (came, answers)))
-    return WithoutOwn(told, {**hops, **{name: hops[name] - own[name] for name in _WAITS}})
+    later = _shifted(found, shifts)
+    return WithoutOwn({**found, "later_ps": later}, {**hops, **{name: hops[name] - own[name] for name in _WAITS}})
+
+
+def _slowed(told: WithoutOwn, beside: npt.NDArray[np.bool_], rates: Real, built: Real) -> WithoutOwn:
+    """Take out of the time on the line what messages ``beside`` events of rates have of it beyond their time alone.
+
+    It is told of the port whose line was slowed most.
+    """
+    messages, hops = told.messages, told.hops
+    assert messages is not None
+    assert hops is not None
+    of, on_the_way = hops["message"], messages["propagation_ps"]
+    answer = np.minimum(messages["acknowledgement_ps"], on_the_way)
+    ideal = messages["ideal_ps"]
+    line_ps = np.where(beside & (ideal > 0), ideal - on_the_way - answer, LARGEST_INTEGER)
+    slowed = messages["serialisation_ps"] - np.clip(line_ps, 0, messages["serialisation_ps"])
+    left = np.nan_to_num(rates / built, nan=1.0)
+    order = np.lexsort((left, of))
+    slowest = order[np.flatnonzero(np.diff(of[order], prepend=-1))]
+    there = np.zeros_like(of)
+    there[slowest] = np.where(left[slowest] < 1, slowed[of[slowest]], 0)
+    messages = {**messages, "slowed_ps": slowed, "serialisation_ps": messages["serialisation_ps"] - slowed}
+    return WithoutOwn(messages, {**hops, "slowed_ps": there})
 
 
 def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, built: Real) -> WithoutOwn:
@@ -297,8 +305,7 @@ def _of_flows(messages: Columns, hops: Columns, frames: _Frames, rates: Real, bu
     found, first = dict(messages), hops["hop"] == 0
     _shifted(found, {"nic_queue_ps": np.bincount(of[first], own[first], count).astype(np.int64)})
     later = _shifted(found, {"switch_queue_ps": np.bincount(of[~first], own[~first], count).astype(np.int64)})
-    told = _told(found, later, later, messages["acknowledgement_ps"])  # nothing delays an answer there
-    return WithoutOwn(told, {**hops, "queue_ps": hops["queue_ps"] - own})
+    return WithoutOwn({**found, "later_ps": later}, {**hops, "queue_ps": hops["queue_ps"] - own})
 
 
 def _shifted(messages: dict[str, Numbers], shifts: Mapping[str, Numbers], most: Numbers | None = None) -> Numbers:
@@ -313,11 +320,3 @@ def _shifted(messages: dict[str, Numbers], shifts: Mapping[str, Numbers], most: 
         moved = moved + some
     messages["serialisation_ps"] = messages["serialisation_ps"] + moved
     return moved
-
-
-def _told(messages: Columns, later: Numbers, lines_ps: Numbers, answers_ps: Numbers) -> Columns:
-    """Return messages with what they take alone: on lines and on their way, and the answer on lines and on its way."""
-    on_the_way, took = messages["propagation_ps"], messages["end_ps"] - messages["start_ps"]
-    answer = np.minimum(messages["acknowledgement_ps"], on_the_way + answers_ps)
-    alone = np.minimum(np.maximum(lines_ps, messages["serialisation_ps"]) + on_the_way + answer, took)
-    return {**messages, "alone_ps": alone, "later_ps": later}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -77,13 +77,24 @@ class Pace:
 
 def paces(records: Records) -> dict[str, Pace]:
     """Return the rate of each port on a run's clock; empty if the network can't be told from run.json alone."""
+    spans = _rate_spans(records)
+    return {port: _pace(link.rate_bps, spans[number]) for port, (number, link) in _links(records).items()}
+
+
+def changes_of_rates(records: Records) -> Pace:
+    """Return a line that is stopped while an event changes the rate of any line of a run."""
+    return _pace(1, ((start_ps, end_ps, 0) for spans in _rate_spans(records).values() for start_ps, end_ps, _ in spans))
+
+
+def _rate_spans(records: Records) -> Mapping[int, list[tuple[int, int, int]]]:
+    """Return when events change the rates of links on a run's clock, and to which, by the links' numbers."""
     begin_ps = start_of(records.metadata)
     spans: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for event in records.events:
         if "link" in event and "rate_bps" in event:
             found = event_spans(event, _FOREVER_PS, event.get("times", 1))
             spans[event["link"]] += [(start - begin_ps, end - begin_ps, event["rate_bps"]) for start, end in found]
-    return {port: _pace(link.rate_bps, spans[number]) for port, (number, link) in _links(records).items()}
+    return spans
 
 
 def _links(records: Records) -> dict[str, tuple[int, Link]]:

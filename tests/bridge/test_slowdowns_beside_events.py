@@ -11,6 +11,7 @@ import pytest
 from support.small_run import SYSTEM
 
 import astra_ns3
+from astra_ns3.report.explanation.explain import explain
 
 NETWORK = {
     "topology": {
@@ -26,6 +27,15 @@ NETWORK = {
 }
 
 
+US, MB, ENDPOINT_PS = 1_000_000, 1_000_000, 10_000
+FRAME_PS = 4178 * 80
+"""Of 4096 bytes with headers at 100 Gb/s."""
+LINE_PS = (976 * 4178 + 2386) * 80
+"""Of 4 MB."""
+ALONE_PS = LINE_PS + FRAME_PS + 2 * 4178 * 20 + 2 * US
+"""Over two lines of 100 Gb/s, the first and the last frame over lines of 400 Gb/s, and 2 us on the way."""
+
+
 def uplink(leaf: int, spine: int, at_us: int, **state: Any) -> dict[str, Any]:
     return {"at": f"{at_us}us", "link": [f"leaf {leaf}", f"spine {spine}"], **state}
 
@@ -37,7 +47,8 @@ def played(folder: Path, flows: list[str], events: list[dict[str, Any]], **optio
     (folder / "n.json").write_text(json.dumps(NETWORK), encoding="utf-8")
     job = {"name": "a", "workload": "f.csv", "system": "s.yaml", "npus": [3, 2, 1, 0], "start": "100us"}
     (folder / "x.json").write_text(json.dumps({"network": "n.json", "jobs": [job], "events": events}), encoding="utf-8")
-    return astra_ns3.run_scenario(scenario=folder / "x.json", record=["flows"], **options).tenants["a"]
+    record = ["flows", "accounts"]
+    return astra_ns3.run_scenario(scenario=folder / "x.json", record=record, **options).tenants["a"]
 
 
 @pytest.mark.parametrize("backend", ["ns3", "flow"])
@@ -58,7 +69,14 @@ def test_times_alone_are_those_without_events_for_flows_in_any_order(backend: st
     alone = []
     for name, own in (("with", events), ("without", [])):
         (folder := tmp_path / name).mkdir()
-        alone.append(played(folder, flows, own, backend=backend).completions.sort_values("flow")["ideal_ps"].tolist())
+        result = played(folder, flows, own, backend=backend)
+        tables = (
+            result.completions.sort_values("flow"),
+            *(each.sort_values("collective") for each in (result.flows, result.accounts)),
+        )
+        alone.append([table["ideal_ps"].tolist() for table in tables])
+        assert alone[-1][0] == [ps + 2 * ENDPOINT_PS for ps in alone[-1][1]]
+        assert alone[-1][1] == alone[-1][2]
     assert alone[0] == alone[1]
 
 
@@ -73,3 +91,45 @@ def test_a_lone_flow_is_as_many_times_slower_as_an_event_slows_its_line(
     assert totals is not None
     assert totals["slowdowns"] is not None
     assert totals["slowdowns"]["max"] == pytest.approx(100 / rate_gbps, rel=0.03)
+
+
+def uplinks(at_us: int, **state: Any) -> list[dict[str, Any]]:
+    """All of them."""
+    return [uplink(leaf, spine, at_us, **state) for leaf in range(2) for spine in range(2)]
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize(
+    ("events", "lost_ps", "slowed_ps"),
+    [
+        ([], 0, 0),
+        (uplinks(0, rate="25Gbps"), 3 * (LINE_PS + FRAME_PS), 3 * LINE_PS),
+        (uplinks(200, rate="25Gbps", **{"for": "100us"}), 75 * US, 75 * US),
+        ([{"at": "120us", "nic": 3, "rate": "50Gbps"}], LINE_PS, LINE_PS),
+        ([{"at": "120us", "nic": 1, "rate": "40Gbps"}], 1.5 * LINE_PS, 1.5 * LINE_PS),
+        (uplinks(0, delay="5500ns"), 10 * US, 0),
+        (uplinks(160, rate="400Gbps"), 0, 0),
+        (uplinks(200, up=False, **{"for": "300us"}), None, 0),
+    ],
+)
+def test_a_lone_message_loses_what_it_takes_longer_than_without_events(
+    events: list[dict[str, Any]], lost_ps: float | None, slowed_ps: float, backend: str, tmp_path: Path
+) -> None:
+    """4 MB that start at 150 us; ``lost_ps``: by hand, None: as timers have it; ``slowed_ps``: of it by rates."""
+    result = played(tmp_path, ["0,2,4MB,50us,"], events, backend=backend)
+    (message,) = explain(result).slowest
+    assert message.excess_ps is not None
+    assert message.excess_ps == max(message.time_ps - result.flows["ideal_ps"][0], 0)
+    assert result.flows["ideal_ps"][0] == pytest.approx(ALONE_PS, abs=FRAME_PS)
+    if lost_ps is None:
+        assert message.excess_ps > 299 * US
+    else:
+        assert message.excess_ps == pytest.approx(lost_ps, abs=3 * FRAME_PS)
+    assert message.parts.get("slowed_ps", 0) == pytest.approx(slowed_ps, abs=4 * FRAME_PS)
+    assert min(message.parts.values()) >= 0
+    assert sum(message.parts.values()) == message.time_ps
+    totals = result.metadata["flows"]["all"]
+    assert totals is not None
+    assert totals["slowdowns"] is not None
+    took = message.time_ps + 2 * ENDPOINT_PS
+    assert totals["slowdowns"]["max"] == pytest.approx(took / (ALONE_PS + 2 * ENDPOINT_PS), rel=0.002)

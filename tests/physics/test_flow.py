@@ -29,6 +29,7 @@ from astra_ns3.experiments.run import execute
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
+from astra_ns3.network.recorded import PARTS
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.system.file import parse_system
 from astra_ns3.topology.changes import Change, LinkTarget, State
@@ -400,7 +401,7 @@ def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None
     played = play_flows(roce_star(4, congestion_control="none"), flows, tmp_path, backend="flow", accounts=True)
     accounts: Any = played.table("accounts")
     hops: Any = played.table("account_hops")
-    parts = [name for name in accounts if name.endswith("_ps") and name not in ("start_ps", "end_ps")]
+    parts = [part.name for part in PARTS]
     assert (accounts[parts].sum(axis=1) == accounts.end_ps - accounts.start_ps).all()
     into_0 = hops[(hops.queue_ps > 0) & hops.message.isin(accounts.index[accounts.source == 1])]
     assert set(into_0.port.astype(str)) == {"switch0:0"}

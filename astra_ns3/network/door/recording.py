@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import BackendError, ResultsNotSaved, refuse
+from astra_ns3.network.backends import Ideal
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.reducers import ReducerPlayers
@@ -21,6 +22,7 @@ from astra_ns3.network.recorded import (
     ACCOUNTS,
     CONNECTIONS,
     FLOWS,
+    IDEAL,
     PAUSES,
     QUEUE_PAIRS,
     QUEUES,
@@ -59,10 +61,19 @@ class Recording:
     """Describes what the options ask for, and takes its rows; raises InputError for a port that does not exist.
 
     Without a directory nothing is recorded. Rows go to the options' sink, by default to Parquet files there.
+    ``ideal``: makes what tells times alone, by the outside numbers of :class:`ReducerPlayers`; None: nobody knows.
     """
 
-    def __init__(self, description: Description, graph: Graph, observe: Observe, options: RecorderOptions) -> None:
+    def __init__(
+        self,
+        description: Description,
+        graph: Graph,
+        observe: Observe,
+        options: RecorderOptions,
+        ideal: Callable[[], Ideal] | None = None,
+    ) -> None:
         self._description = description
+        self._ideal: Ideal | None = None
         self._reducers = ReducerPlayers(graph)
         self._graph = graph
         self._native = load()
@@ -75,6 +86,8 @@ class Recording:
         if directory is None:
             return
         self._sink = options.sink or ParquetTables(directory)
+        if ideal is not None and (options.flows or options.accounts):
+            self._ideal = ideal()
         if options.flows:
             self._observe(flows=True)
             self._open(FLOWS)
@@ -135,7 +148,8 @@ class Recording:
         for table in self._opened.values():
             number = _place(table.name, [name for name, *_ in described], "table")
             columns = described[number][1:]
-            places = [_place(column, columns, f"column of {table.name}") for column in table.recorded]
+            native = (column for column in table.recorded if column != IDEAL.name)
+            places = [_place(column, columns, f"column of {table.name}") for column in native]
             self._numbered[number] = table, places
 
     def fetch(self, session: Session, number: int) -> None:
@@ -144,10 +158,16 @@ class Recording:
         table, places = self._numbered[number]
         rows = int(session.GetRecordRows(number))
         columns = [numbers_of(session.GetRecordColumn(number, place), rows) for place in places]
-        named = zip(table.recorded, columns, strict=True)
-        self._sink.write(
-            table.name, [self._reducers.named(column) if name in _PLAYERS else column for name, column in named]
-        )
+        native = [name for name in table.recorded if name != IDEAL.name]
+        named = {
+            name: self._reducers.named(column) if name in _PLAYERS else column
+            for name, column in zip(native, columns, strict=True)
+        }
+        if IDEAL.name in table.recorded:
+            source, destination = (named[end].astype(np.int32) for end in ("source", "destination"))
+            sizes = named["bytes"]
+            named[IDEAL.name] = np.zeros_like(sizes) if self._ideal is None else self._ideal(source, destination, sizes)
+        self._sink.write(table.name, [named[name] for name in table.recorded])
 
     def end(self, session: Session) -> None:
         """Fetch the last rows, finish the captures, and tell of those that have not all of their packets."""

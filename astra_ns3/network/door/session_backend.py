@@ -22,6 +22,7 @@ from astra_ns3.collectives.schedule import COLUMNS, Schedule
 from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
+from astra_ns3.network.backends import Ideal
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.network.door.counters import lost_to_failures, port_counters, totals
 from astra_ns3.network.door.description import Description
@@ -55,7 +56,8 @@ class SessionBackend:
     ``graph`` has the NPUs and the ports that can be looked at, ``describe(description)`` describes the network.
     ``on_built`` is called with a :class:`~astra_ns3.network.door.hook.HookContext` before the first event; if it
     returns a function, that is called when the run has ended, while the simulation still exists. ``cores``: how many
-    threads play, where the network allows more than one. Raises BackendError if ns-3 can't be loaded, refuses the
+    threads play, where the network allows more than one. ``ideal``: as for
+    :class:`~astra_ns3.network.door.recording.Recording`. Raises BackendError if ns-3 can't be loaded, refuses the
     network, or a session is open already.
     """
 
@@ -74,6 +76,7 @@ class SessionBackend:
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
         cores: int = 1,
+        ideal: Callable[[], Ideal] | None = None,
     ) -> None:
         self._live = False  # there is a session
         self._cores = cores
@@ -99,7 +102,7 @@ class SessionBackend:
             self._idle_memory_bytes = _resident_bytes()
             description = Description()
             describe(description)
-            self._recording = Recording(description, graph, observe, recorder or RecorderOptions())
+            self._recording = Recording(description, graph, observe, recorder or RecorderOptions(), ideal)
             self._session: Session = description.open(seed, self._native_listener.native)
             self._session.UseCores(cores)
         self._live = True
@@ -107,14 +110,15 @@ class SessionBackend:
             self._recording.begin(self._session)
             if self._raised is not None:  # by a user's code that was called while the session was made
                 raise self._raised
-            if on_built is not None:
-                self._run_hook(on_built)
+            self._run_hook(on_built)
         except BaseException:
             self._live = False
             close_session(self._session, process_ends=False)
             raise
 
-    def _run_hook(self, on_built: Callable[[HookContext], object]) -> None:
+    def _run_hook(self, on_built: Callable[[HookContext], object] | None) -> None:
+        if on_built is None:
+            return
         with _translated():
             self._session.KeepHostsTogether()
             self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)

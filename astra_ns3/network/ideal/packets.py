@@ -1,13 +1,12 @@
 """The time of a message alone over packets: its frames one behind the other, at the rate of each line of its path.
 
-For RoCE this is what the native half writes into flows.parquet, the acknowledgement that completes it included. A
-message that keeps to one way has the ideal of the fastest of its equal ways. *Model limits*: TCP's ideal is its
-segments at full rate, without handshake, slow start or windows.
+The acknowledgement that completes a message is included. A message that keeps to one way has the ideal of the fastest
+of its equal ways. *Model limits*: TCP's ideal is its segments at full rate, without handshake, slow start or windows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +25,11 @@ _NONE = -1
 
 
 class PacketIdeal:
-    """Times of messages between NPUs of a plan."""
+    """Times of messages between NPUs of a plan, reducers and storage hosts; 0 over the transports of ``untold``."""
 
-    def __init__(self, plan: NetworkPlan) -> None:
+    def __init__(self, plan: NetworkPlan, untold: Collection[str] = ()) -> None:
         self._plan = plan
+        self._untold = untold
         self._hosts = np.array(plan.graph.player_host, dtype=np.int64)
         self._class_of, self._members = _classes(plan.graph)
         self._ways_of: dict[int, Ways] = {}
@@ -45,6 +45,8 @@ class PacketIdeal:
         found[inside] = _line_ps(sizes[inside], local.rate_bps) + local.delay_ps
         kinds = self._kinds(sources, destinations)
         for number, (_, kind) in enumerate(self._plan.transport_of_dimensions):
+            if kind in self._untold:
+                continue
             own = np.flatnonzero(~inside & (kinds == number))
             for ways, some in self._by_ways(sources[own], destinations[own]):
                 found[own[some]] = self._times(kind, ways, sizes[own[some]])
@@ -89,6 +91,11 @@ class PacketIdeal:
         transport = self._plan.transports[kind]
         answer = transport.answer_wire_bytes if transport.acknowledged else 0
         return _with_answer(ways, transport.frames(sizes), answer, self._rounding_ps)
+
+
+def ideal_over_packets(plan: NetworkPlan) -> PacketIdeal:
+    """Return times alone as packets may have them: 0 over transports whose own part keeps messages from them."""
+    return PacketIdeal(plan, {kind for kind, each in plan.transports.items() if each.has_part_of_its_own})
 
 
 Ways = tuple[Way, ...]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.network.ideal.packets import ideal_over_packets
 from astra_ns3.network.ns3.build import describe_network
 from astra_ns3.network.ns3.own_control import use_own_control
 from astra_ns3.network.plan import NetworkPlan
@@ -42,4 +44,5 @@ class Ns3Backend(SessionBackend):
             recorder=recorder,
             on_built=on_built,
             cores=cores,
+            ideal=partial(ideal_over_packets, plan),
         )

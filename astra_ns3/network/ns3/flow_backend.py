@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.flow_rates import meet_in_queues
 from astra_ns3.network.graph_outline import port_outline
+from astra_ns3.network.ideal.packets import PacketIdeal
 from astra_ns3.network.ideal.ways import routing_parts
 from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
@@ -70,7 +72,7 @@ _PARTED = (
     "to 57% too short; compare routing with --backend ns3"
 )
 _FLOWLETS = (
-    "flowlets of packets choose equally short ways of unlike rates by queues, and those of flows by how many there were "
+    "flowlets of packets choose equally short ways of unlike rates by queues, and flows by how many went there "
     "(docs/flow.md): finish times were up to 58% too short; use --backend ns3"
 )
 _PAIRS = (
@@ -117,6 +119,7 @@ class FlowBackend(SessionBackend):
             seed=seed,
             recorder=recorder,
             on_built=on_built,
+            ideal=partial(PacketIdeal, plan),
         )
 
     def warnings(self) -> list[str]:

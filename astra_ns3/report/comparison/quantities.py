@@ -112,10 +112,9 @@ def account_parts(run: Records) -> Quantities | None:
     table = table_of(run, "accounts")
     if table is None:
         return None
-    names = [part for part in PARTS if part in table.columns]
-    sums = dict.fromkeys(names, 0)
-    for batch in account_batches(run, names):
-        for name in names:
+    sums = dict.fromkeys(PARTS, 0)
+    for batch in account_batches(run, [*PARTS]):
+        for name in PARTS:
             sums[name] += int(batch[name].sum())
     return {PARTS[name]: ("ps", value) for name, value in sums.items()}
 

@@ -56,7 +56,7 @@ from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of, table_of
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import (
@@ -74,7 +74,7 @@ from astra_ns3.units import format_time
 TOP = 10
 # Messages with the same of these, as long, and with the same parts of their time, are one line.
 _ALIKE = ("collective", "bytes")
-_WAITED = ("queue_ps", "paused_ps")
+_WAITED = ("queue_ps", "paused_ps", "slowed_ps")
 # A queue that never held more of a port's mean frames is no trouble.
 _FEW_FRAMES = 10
 # A message tells of so many of others that it waited behind.
@@ -129,8 +129,6 @@ def explain(
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
     )
     scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)), *(hidden_rows(metadata) if whole else ()))
-    if run.events and messages is not None and "alone_ps" in messages:
-        scales += (("alone", "times alone are those of a message beside the same events"),)
     return replace(found, switches=switch_names(run, found.ports_told), scales=scales)
 
 
@@ -195,6 +193,8 @@ def _what_would_help(
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     if messages is not None and not remedy:
+        beside = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
+        messages = {**messages, **beside, "slowed_ps": np.zeros_like(messages["slowed_ps"])}
         ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
     found = what_ifs(
         _by_kind(late),
@@ -251,9 +251,6 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
         found.append(f"single {what}: run with --record flows")
     if remedy:
         found.append(f"what {what} waited for, and where: run with {remedy}")
-    untold_alone = messages is not None and not remedy and "alone_ps" not in messages
-    if untold_alone and not is_analytical(run) and not has_own_part(run.metadata) and table_of(run, "flows") is None:
-        found.append(f"how long {what} would take alone: run with {how_to_record(run, 'flows')}")
     if whole and is_analytical(run):
         found.append(f"ports with losses, pauses, marks or long queues: run with {PACKETS_NEEDED}")
     return tuple(found)
@@ -461,7 +458,7 @@ def _waits(run: Records, messages: Columns | None, hops: Columns | None, rows: n
     waited = np.sum([hops[name] for name in _WAITED], axis=0)
     if not is_analytical(run):
         at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
-        waited = np.where(hops["hop"] == 0, at_nic, waited)
+        waited = np.where(hops["hop"] == 0, at_nic + hops["slowed_ps"], waited)
     return {"message": hops["message"], "port": hops["port"], "waited_ps": waited}
 
 

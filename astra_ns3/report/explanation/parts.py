@@ -71,11 +71,13 @@ PARTS: Mapping[str, str] = {
     "lost_ps": "lost and sent again",
     "switch_queue_ps": "queues of switches",
     "switch_paused_ps": "switches paused",
+    "slowed_ps": "slowed by events",
     "serialisation_ps": "on the line",
     "propagation_ps": "on the way",
     "acknowledgement_ps": "until acknowledged",
 }
-"""Columns of accounts.parquet and what they are called; of one message they add up to end less start."""
+"""Parts of a message's time and what they are called; they add up to end less start. ``slowed_ps`` is told by
+:mod:`astra_ns3.report.own_bytes`, the others are columns of accounts.parquet."""
 
 PACED_BY_LINES = tuple(
     part

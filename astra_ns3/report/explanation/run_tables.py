@@ -11,7 +11,7 @@ from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
 from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.explanation.channels import Channels, Handled
-from astra_ns3.report.own_bytes import Columns, has_accounts, messages_of
+from astra_ns3.report.own_bytes import Columns, messages_of
 from astra_ns3.report.records import COLLECTIVES, end_of, stop_of, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows, is_of_graphs
 from astra_ns3.units import PS_PER_NS
@@ -31,10 +31,12 @@ POSTS = ("issue", "send", "receive", *ACCESSES)
 
 
 def alone_ps(messages: Columns) -> Numbers | None:
-    """Return what each message would have taken alone; None where nobody knows."""
-    if has_accounts(messages):  # TCP's own part has lines of earlier segments in it
-        return None if messages["transport_ps"].any() else messages.get("alone_ps")
-    return messages["ideal_ps"] if (messages["ideal_ps"] > 0).all() else None
+    """Return what each message would have taken alone, at most what it took; None where nobody knows."""
+    ideal_ps = messages.get("ideal_ps")
+    if ideal_ps is None or not (ideal_ps > 0).all():
+        return None
+    alone: Numbers = np.minimum(ideal_ps, messages["end_ps"] - messages["start_ps"])
+    return alone
 
 
 class _Index:

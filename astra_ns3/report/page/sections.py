@@ -274,6 +274,7 @@ def slowest_messages(run: Records) -> Found | None:
         longest = dict(heapq.nlargest(MOST_ROWS, longest.items(), key=lambda item: item[1][:2]))
         done += len(times)
     layers = {row["collective"]: f"{row['layer']} {row['kind']}" for row in run.rows(COLLECTIVES)}
+    ideal = ideal and any(values[-1] for values in longest)
     rows = []
     for values, (time_ps, _, ends, count) in longest.items():
         of = dict(zip(columns[len(_ENDS) :], values, strict=True))

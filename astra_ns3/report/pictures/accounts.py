@@ -31,6 +31,7 @@ LOOKS: Mapping[str, tuple[str, bool, str]] = {
     "lost_ps": (style.BLACK, False, style.BLACK),
     "switch_queue_ps": (style.BLUE, False, style.VERMILION),
     "switch_paused_ps": (style.VERMILION, False, "#A02020"),
+    "slowed_ps": (style.GREEN, True, "#006B4E"),
     "serialisation_ps": (style.GREEN, False, style.BLUE),
     "propagation_ps": (style.GREY, False, style.SKY),
     "acknowledgement_ps": (style.GREY, True, style.GREEN),
@@ -99,15 +100,14 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a bar per layer, pass and kind of collective: the mean over its messages."""
     tables, notes = having(runs, "accounts", "no message arrived")
     bars = []
-    for shown, table in tables:
-        parts = [part for part in PARTS if part in table.columns]
-        ranked = _bars(shown.run, ("part", "kind"), parts)
+    for shown, _ in tables:
+        ranked = _bars(shown.run, ("part", "kind"), [*PARTS])
         if len(ranked) > min(_MOST_BARS, detail):
             notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
         kept = sorted(ranked[: min(_MOST_BARS, detail)], key=lambda bar: bar.place)
         means = np.array([bar.sums / bar.messages for bar in kept])
         names = [f"{bar.layers} {bar.of}".rstrip() for bar in kept]
-        bars.append((shown, names, dict(zip(parts, means.T, strict=True)), means.sum(axis=1)))
+        bars.append((shown, names, dict(zip(PARTS, means.T, strict=True)), means.sum(axis=1)))
     longest = max((float(totals.max()) for *_, totals in bars), default=1.0)
     factor, unit = style.time_unit(longest, 1)
     x = Axis("mean time of a message", unit, 0, 1.04 * longest / factor)

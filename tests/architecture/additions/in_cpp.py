@@ -484,8 +484,8 @@ RECORDED_COLUMN = Recipe(
         ),
         "astra_ns3/network/recorded.py": (
             (
-                '    (*_MESSAGE_COLUMNS, Column("ideal_ps", ',
-                '    (*_MESSAGE_COLUMNS, Column("twice", "int64", "B", "for a test"), Column("ideal_ps", ',
+                "    (*_MESSAGE_COLUMNS, IDEAL)",
+                '    (*_MESSAGE_COLUMNS, Column("twice", "int64", "B", "for a test"), IDEAL)',
             ),
         ),
     },

@@ -434,9 +434,10 @@ def test_the_slowest_messages_are_found_wherever_in_a_long_table_they_stand(copy
 
 
 def test_every_part_of_an_account_has_a_look_of_its_own() -> None:
-    assert tuple(LOOKS) == tuple(WORDS) == PARTS
-    assert len({(colour, hatched) for colour, hatched, _ in LOOKS.values()}) == len(PARTS)
-    assert len({on_page for *_, on_page in LOOKS.values()}) == len(PARTS)
+    assert tuple(LOOKS) == tuple(WORDS)
+    assert tuple(part for part in WORDS if part != "slowed_ps") == PARTS  # made of the others
+    assert len({(colour, hatched) for colour, hatched, _ in LOOKS.values()}) == len(LOOKS)
+    assert len({on_page for *_, on_page in LOOKS.values()}) == len(LOOKS)
 
 
 def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:

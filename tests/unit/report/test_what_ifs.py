@@ -171,7 +171,7 @@ def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:
 def test_round_trips_of_a_fixed_window_keep_their_way_there_and_back(queued: int, saved: int) -> None:
     """Four windows take 20 ps each to and fro; faster lines save queues, but no more than half of all."""
     one, none = (np.array([number]) for number in (1, 0))
-    messages = dict.fromkeys(PARTS, none) | {"start_ps": none, "end_ps": 90 * one + queued, "alone_ps": none}
+    messages = dict.fromkeys(PARTS, none) | {"start_ps": none, "end_ps": 90 * one + queued}
     messages |= {"bytes": 4000 * one, "propagation_ps": 10 * one, "window_ps": 60 * one + queued}
     messages["serialisation_ps"] = 20 * one
     parts = parts_of_messages([Segment(MESSAGE, 0, 0, 90 + queued, message=0)], messages, 1000)
@@ -302,7 +302,7 @@ def test_what_is_sent_again_behind_own_bytes_costs_what_the_message_takes_longer
     """Of two messages of the chain, one ends no later than alone, one 5 ps later."""
     zeros = np.zeros(2, np.int64)
     messages = {name: zeros.copy() for name in PARTS} | {"start_ps": zeros, "end_ps": zeros + 100}
-    messages |= {"lost_ps": np.array([40, 20]), "serialisation_ps": np.array([60, 80]), "alone_ps": np.array([100, 95])}
+    messages |= {"lost_ps": np.array([40, 20]), "serialisation_ps": np.array([60, 80]), "ideal_ps": np.array([100, 95])}
     chain = [Segment(MESSAGE, 0, 100 * row, 100 * row + 100, message=row) for row in range(2)]
     found = parts_of_messages(chain, messages)
     assert (found["lost_ps"], found["serialisation_ps"]) == (5, 195)
