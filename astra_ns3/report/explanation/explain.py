@@ -31,9 +31,18 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
+from astra_ns3.report.explanation.replay import beside_ps
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.explanation.served import Served
-from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus
+from astra_ns3.report.explanation.slowed import (
+    Slowed,
+    computing_saved,
+    replay_of,
+    replayed,
+    since_still,
+    slowed_beside,
+    slowed_npus,
+)
 from astra_ns3.report.explanation.what_ifs import (
     ANEW,
     AT_LEAST,
@@ -49,6 +58,7 @@ from astra_ns3.report.explanation.what_ifs import (
     WhatIf,
     has_own_part,
     parts_of_messages,
+    times_on_faster_lines,
     waited_for_others,
     what_ifs,
 )
@@ -127,6 +137,10 @@ def explain(
         remedy,
         metadata.get("floor"),
         *(*served.totals(rows, top), players_of(run), _first_npu(run)),
+        beside_ps=0
+        if tables is None or slowed_beside(metadata) == 1
+        else beside_ps(tables, int(metadata["report_npu"])),
+        beside_factor=float(slowed_beside(metadata)),
     )
     scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)), *(hidden_rows(metadata) if whole else ()))
     if run.events and messages is not None and "alone_ps" in messages:
@@ -189,33 +203,64 @@ def _what_would_help(
     collective: int | None,
 ) -> tuple[WhatIf, ...]:
     """Return the changes that would help, the most first."""
-    messages, members = (None, None) if tables is None else (tables.messages, tables.members)
-    ahead, slowed, late = segments, slowed_npus(run.metadata), since_still(segments)
-    waits_ps = sum(parts_of_messages(segments, messages).get(name, 0) for name in NIC_WAITS)
+    messages, slowed, late = (
+        None if tables is None else tables.messages,
+        slowed_npus(run.metadata),
+        since_still(segments),
+    )
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
-    if messages is not None and not remedy:
-        ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
+    lines, window_bytes = _lines(run, tables, iteration is None and collective is None), _fixed_window_bytes(run)
+    untold = collective is not None or (remedy and slowed)  # who waited for a slow NPU
+    replay = None if tables is None or untold else replay_of(tables, segments, slowed)
+    if tables is None or replay is None:
+        others = _by_chain(run, tables, segments, slowed, (iteration, collective))
+    else:
+        faster = None if remedy else times_on_faster_lines(tables, segments, lines, window_bytes)
+        others = replayed(replay, slowed, iteration, faster)
     found = what_ifs(
         _by_kind(late),
-        parts_of_messages(late, messages, _fixed_window_bytes(run)),
+        parts_of_messages(late, messages, window_bytes),
         waited_for_others(late, messages),
-        _lines(run, tables, iteration is None and collective is None),
+        lines,
         time_ps,
-        computing_saved(segments, ahead, waits_ps, slowed, members),
+        others,
         sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
     )
-    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)
+    beside = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
+    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, beside)) for each in found)
+
+
+def _by_chain(
+    run: Records,
+    tables: Tables | None,
+    segments: tuple[Segment, ...],
+    slowed: Sequence[Slowed],
+    part: tuple[int | None, int | None],
+) -> Mapping[str, int]:
+    """Return what faster NPUs save by the chain alone; ``part``: the iteration and the collective, None for all."""
+    messages, members = (None, None) if tables is None else (tables.messages, tables.members)
+    waits_ps = sum(parts_of_messages(segments, messages).get(name, 0) for name in NIC_WAITS)
+    known = messages is not None and has_accounts(messages)
+    ahead = _chain(tables, *part, first_ahead(run, messages)) if messages is not None and known else segments
+    return computing_saved(segments, ahead, waits_ps, slowed, members)
 
 
 def _caveats(
-    run: Records, change: str, segments: Sequence[Segment], slowed: Sequence[Slowed], remedy: str
+    run: Records,
+    change: str,
+    segments: Sequence[Segment],
+    slowed: Sequence[Slowed],
+    remedy: str,
+    beside: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """Return what else a change may change; ``remedy``: how to record what messages waited for."""
+    """Return what else a change may change; ``remedy``: how to record what messages waited for.
+
+    ``beside``: what faster lines change besides.
+    """
     windows = (WINDOWS,) if has_own_part(run.metadata) else ()
     if change == FASTER_LINES and not is_of_flows(run):
         windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
-        beside = (SLOWED_BESIDE,) if (run.metadata.get("device_losses") or {}).get("overlap_slowdown", 1) > 1 else ()
         return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
         return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)

@@ -106,8 +106,9 @@ class Explanation:
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
     ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
     None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
-    ports above. ``scales``: a row that says what the run's scales multiply. ``choices``: NCCL's other choices, if they
-    were played; ``choices_text``: what is said of them.
+    ports above. ``scales``: a row that says what the run's scales multiply. ``beside_ps``: how much of
+    ``compute_ps`` was beside collectives, and took ``beside_factor`` times as long. ``choices``: NCCL's other choices,
+    if they were played; ``choices_text``: what is said of them.
     """
 
     subject: str
@@ -136,6 +137,8 @@ class Explanation:
     first_npu: int | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
     scales: tuple[tuple[str, str], ...] = ()
+    beside_ps: int = 0
+    beside_factor: float = 1
     choices: tuple[Json, ...] | None = None
     choices_text: str = ""
 
@@ -213,12 +216,22 @@ def _head(found: Explanation) -> str:
         whole_ps, npu = found.compute_ps + found.exposed_ps, found.report_npu
         rows += [
             ("computing", npu_computing(found.compute_ps, whole_ps, npu)),
+            *_beside(found),
             ("exposed", npu_time(found.exposed_ps, whole_ps, npu)),
         ]
         if len(found.groups) > 1:
             exposed = found.exposed_ps  # the whole that the run's own table has
             rows += [(f"  {group}", f"{format_time(ps)}  ({percent(ps, exposed)} of it)") for group, ps in found.groups]
     return aligned(rows)
+
+
+def _beside(found: Explanation) -> list[tuple[str, str]]:
+    """Return a row that says what collectives cost the computations beside them, if they do."""
+    if not found.beside_ps or found.beside_factor == 1:
+        return []
+    lost, factor = format_time(round(found.beside_ps * (1 - 1 / found.beside_factor))), found.beside_factor
+    words = f"{format_time(found.beside_ps)} of it, {factor:.4g} times as long as without: {lost} more"
+    return [("  beside collectives", words)]
 
 
 def _path(found: Explanation) -> str:
