@@ -545,8 +545,8 @@ def test_faster_lines_slow_computing_beside_collectives_for_half_as_long(
     found = explain(result)
     told = {each.change: each.time_ps for each in found.what_ifs}
     assert told["with lines twice as fast"] == pytest.approx(lost_ps / 2, rel=0.03)
-    assert found.beside_factor == factor
-    assert found.beside_ps == pytest.approx(collective_ps, rel=0.03)
+    assert found.beside == pytest.approx((collective_ps, factor), rel=0.03)
+    assert found.document()["beside"] == {"time_ps": found.beside[0], "factor": factor}
     assert f"of it, {factor} times as long as without: " in found.text()
     assert "collectives then slow computing" not in found.text()
     other = beside(size, 1 - 1 / factor, rate="200Gbps")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.explanation.ahead import first_ahead
 from astra_ns3.report.explanation.credit import credit_round_trips
 from astra_ns3.report.explanation.explanation import (
@@ -136,11 +137,7 @@ def explain(
         int(metadata["report_npu"]),
         remedy,
         metadata.get("floor"),
-        *(*served.totals(rows, top), players_of(run), _first_npu(run)),
-        beside_ps=0
-        if tables is None or slowed_beside(metadata) == 1
-        else beside_ps(tables, int(metadata["report_npu"])),
-        beside_factor=float(slowed_beside(metadata)),
+        *(*served.totals(rows, top), players_of(run), _first_npu(run), _beside(tables, metadata)),
     )
     scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)), *(hidden_rows(metadata) if whole else ()))
     if run.events and messages is not None and "alone_ps" in messages:
@@ -169,6 +166,12 @@ def _first_npu(run: Records) -> int | None:
     """Return which of the network's NPUs is a job's first; None where all have the network's numbers."""
     npus = (run.metadata.get("job") or {}).get("npus") or []
     return None if npus == list(range(len(npus))) else npus[0]
+
+
+def _beside(tables: Tables | None, metadata: RunDocument) -> tuple[int, float]:
+    """Return how long the reported NPU computed beside collectives that slow it, and how many times as long it took."""
+    factor = slowed_beside(metadata)
+    return (0, 1) if tables is None or factor == 1 else (beside_ps(tables, int(metadata["report_npu"])), float(factor))
 
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:

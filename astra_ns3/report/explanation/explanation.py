@@ -106,9 +106,9 @@ class Explanation:
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
     ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
     None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
-    ports above. ``scales``: a row that says what the run's scales multiply. ``beside_ps``: how much of
-    ``compute_ps`` was beside collectives, and took ``beside_factor`` times as long. ``choices``: NCCL's other choices,
-    if they were played; ``choices_text``: what is said of them.
+    ports above. ``scales``: a row that says what the run's scales multiply. ``beside``: how much of
+    ``compute_ps`` was beside collectives, and how many times as long it took for them. ``choices``: NCCL's other
+    choices, if they were played; ``choices_text``: what is said of them.
     """
 
     subject: str
@@ -135,10 +135,9 @@ class Explanation:
     others: tuple[Behind, ...] = ()
     players: Players = Players()
     first_npu: int | None = None
+    beside: tuple[int, float] = (0, 1)
     switches: Mapping[str, str] = field(default_factory=dict)
     scales: tuple[tuple[str, str], ...] = ()
-    beside_ps: int = 0
-    beside_factor: float = 1
     choices: tuple[Json, ...] | None = None
     choices_text: str = ""
 
@@ -171,6 +170,7 @@ class Explanation:
         del document["players"], document["scales"], document["choices_text"]
         if self.choices is None:
             del document["choices"]
+        document["beside"] = dict(zip(("time_ps", "factor"), self.beside, strict=True))
         document["congested"] = None if self.congested is None else list(self.congested)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
         for each in document["channels"]:
@@ -227,11 +227,11 @@ def _head(found: Explanation) -> str:
 
 def _beside(found: Explanation) -> list[tuple[str, str]]:
     """Return a row that says what collectives cost the computations beside them, if they do."""
-    if not found.beside_ps or found.beside_factor == 1:
-        return []
-    lost, factor = format_time(round(found.beside_ps * (1 - 1 / found.beside_factor))), found.beside_factor
-    words = f"{format_time(found.beside_ps)} of it, {factor:.4g} times as long as without: {lost} more"
-    return [("  beside collectives", words)]
+    time_ps, factor = found.beside
+    words = f"{format_time(time_ps)} of it, {factor:.4g} times as long as without: "
+    return (
+        [("  beside collectives", f"{words}{format_time(round(time_ps * (1 - 1 / factor)))} more")] if time_ps else []
+    )
 
 
 def _path(found: Explanation) -> str:

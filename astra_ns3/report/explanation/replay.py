@@ -32,14 +32,14 @@ MOST_PHASES = 50_000
 _PLACES = 256
 """More than there are dimensions."""
 _TOLERANCE = 0.01
-"""Of the recorded time: a replay without a change that differs by more tells nothing of changes."""
+"""A replay without a change that differs by a larger share of the recorded time tells nothing of changes."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a replay changes: computations take ``1 / compute`` of their time, on ``pace``, and phases their ``times``.
+    """A change of a replay: computations take ``1 / compute`` of their time.
 
-    ``pace``: of an NPU, None for that of the run; ``times``: a factor for each row of the phases, None for 1.
+    ``pace``: of an NPU, None for that of the run. ``times``: a factor for each row of the phases, None for 1.
     """
 
     compute: int = 1
@@ -105,7 +105,7 @@ class Replay:
         self.part_ps = np.zeros(len(tables.phase_npu))
         self.places = (tables.phase_npu * _PLACES + tables.phase_dimension + 1).tolist()
         self.slots: dict[int, int] = {}
-        """Of dimensions in which phases waited; elsewhere there is room for all."""
+        """Slots of dimensions in which phases waited; elsewhere there is room for all."""
         by_place, by_chunk = defaultdict[int, list[int]](list), defaultdict[tuple[int, int, int], list[int]](list)
         queued_ps, start_ps, end_ps = (
             each.tolist() for each in (tables.phase_queued, tables.phase_start, tables.phase_end)
@@ -240,7 +240,7 @@ class _Shared:
         self.now_ps, self.served, self.turn, self.started = 0, 0.0, 0, 0
         self.chosen: deque[int] = deque()
         self.running: list[tuple[float, int]] = []
-        """What a phase will have been served at its end, and its row."""
+        """Each phase's row, behind how much will have been served at its end."""
         self.waiting: list[tuple[int, int]] = []
         """When a phase started in the recorded run, and its row."""
 
