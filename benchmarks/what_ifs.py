@@ -1,4 +1,4 @@
-"""How true it is what ``explain`` says would help: random collectives are explained, and played with the change.
+"""How true it is what ``explain`` says would help: random runs are explained, and played with the change.
 
     python benchmarks/what_ifs.py [--cases N] [--seed S] [--change NAME ...]
 
@@ -22,7 +22,7 @@ import flow_error as cases
 import astra_ns3
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.parts import LINE_RATE, LOSSES, MORE_CREDIT, NO_ACKNOWLEDGEMENTS, OPEN_WINDOW
-from astra_ns3.report.explanation.what_ifs import FASTER_LINES
+from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_SLOW_NPUS
 
 Keys = Mapping[str, Any]
 SWITCH = {"buffer": "64MiB", "pfc": {}}
@@ -126,20 +126,72 @@ def shares(name: str, number: int, seed: int) -> tuple[float, float]:
     return told / before.finish_ps, 1 - after.finish_ps / before.finish_ps
 
 
+def _model_network(rate_gbps: int, times: int = 1) -> Keys:
+    """Return two servers of four NPUs; ``times``: so many times as fast are all lines."""
+    nic = {"rate": f"{rate_gbps * times}Gbps", "delay": "1us"}
+    scale_up = {"link": {"rate": f"{2400 * times}Gbps", "delay": "100ns"}, "switch": SWITCH}
+    outside = {"kind": "leaf-spine", "leaves": 1, "spines": 1, "hosts_per_leaf": 8, "switch": SWITCH}
+    outside |= {"link": nic, "uplink": nic}
+    topology = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": scale_up, "scale_out": outside}
+    return {"topology": topology, "transport": {"kind": "roce", "payload": 4096}}
+
+
+def _model(draw: random.Random) -> Keys:
+    """Return a small transformer, whose computing collectives slow."""
+    shape = {"layers": draw.choice([2, 4, 6]), "hidden": draw.choice([512, 1024, 2048])}
+    shape |= {"heads": 16, "kv_heads": 4, "gated": True, "vocabulary": draw.choice([8000, 32000])}
+    training = {"sequence": draw.choice([1024, 2048]), "micro_batch": draw.choice([1, 2]), "datatype": "bfloat16"}
+    training |= {"micro_batches": draw.choice([1, 2, 4])}
+    parallel = {"zero": draw.choice([0, 1, 2, 3]), "tensor": draw.choice([1, 1, 2])}
+    keys = {"kind": "transformer", "name": "small", "compute": "H100"}
+    return {**keys, "model": shape, "training": training, "parallel": parallel}
+
+
+def shares_of_models(name: str, number: int, seed: int) -> tuple[float, float]:
+    """Return the same as :func:`shares` of a random model, played with flows."""
+    words = MODELS[name]
+    draw = random.Random(f"{seed} models {number}")
+    model, rate_gbps = _model(draw), draw.choice([100, 200, 400])
+    slow = {"stragglers": [{"npus": [draw.randrange(8)], "factor": draw.choice([1.2, 1.5, 2])}]}
+    slowdown = {"compute_slowdown": slow} if words == NO_SLOW_NPUS else {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "m.yaml").write_text(json.dumps(model), encoding="utf-8")
+
+        def played(times: int = 1, **options: Any) -> Any:
+            (folder / "n.yaml").write_text(json.dumps(_model_network(rate_gbps, times)), encoding="utf-8")
+            files = {"workload": folder / "m.yaml", "system": cases.INPUTS / "system/hier.txt"}
+            return astra_ns3.run(**files, network=folder / "n.yaml", backend="flow", isolated=True, **options)
+
+        before = played(record=("timeline", "accounts"), output=folder / "out", **slowdown)
+        after = {
+            FASTER_LINES: lambda: played(2),
+            FASTER_NPUS: lambda: played(compute_scale=0.5),
+            NO_SLOW_NPUS: played,
+        }[words]()
+        told = sum(each.time_ps for each in explain(before).what_ifs if each.change == words)
+    return told / before.finish_ps, 1 - after.finish_ps / before.finish_ps
+
+
+MODELS: Mapping[str, str] = {"models": FASTER_LINES, "models-npus": FASTER_NPUS, "models-slow": NO_SLOW_NPUS}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--change", nargs="+", choices=CHANGES, default=list(CHANGES))
+    parser.add_argument("--change", nargs="+", choices=[*CHANGES, *MODELS], default=[*CHANGES, *MODELS])
     asked = parser.parse_args()
     for name in asked.change:
         pairs = []
         for number in range(asked.cases):
-            pairs.append(shares(name, number, asked.seed))
+            played = shares_of_models if name in MODELS else shares
+            pairs.append(played(name, number, asked.seed))
             print(f"{name} {number}: predicted {pairs[-1][0]:.1%}, simulated {pairs[-1][1]:.1%}", flush=True)
         off = [told - true for told, true in pairs]
         size = statistics.mean(map(abs, off))
-        print(f"{CHANGES[name][0]}: {size:.1%} off on average, {min(off):+.1%} to {max(off):+.1%}", flush=True)
+        words = MODELS[name] if name in MODELS else CHANGES[name][0]
+        print(f"{words}: {size:.1%} off on average, {min(off):+.1%} to {max(off):+.1%}", flush=True)
 
 
 if __name__ == "__main__":

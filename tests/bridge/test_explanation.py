@@ -28,6 +28,7 @@ from astra_ns3.studies.measures import measures_of
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 US = 1_000_000
+MS = 1_000_000_000
 LAYER = "{name} -1 {time} {forward} {size} {time} ALLREDUCE {size} {time} ALLREDUCE {size} {update}"
 SWITCH = {"buffer": "200KB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "20KB", "kmax": "60KB", "pmax": 0.2}}
 LINK = {"rate": "100Gbps", "delay": "500ns"}
@@ -528,3 +529,68 @@ def test_a_chain_without_accounts_says_how_to_learn_what_the_network_would_save(
     assert line.endswith("not told: run with --record accounts")
     assert "with lines twice as fast" not in found.text()
     assert "with another network" not in explain(run(tmp_path / "all", 1, record=["timeline", "accounts"])).text()
+
+
+def beside(size: int, communication: float = 0.5, rate: str = "100Gbps", **options: Any) -> astra_ns3.Result:
+    """Four NPUs that compute for 1 ms while they add up gradients of a layer."""
+    topology = {
+        "kind": "single-switch",
+        "npus": 4,
+        "link": {"rate": rate, "delay": "1ns"},
+        "switch": {"buffer": "64MB"},
+    }
+    layers = [f"a -1 0 NONE 0 0 NONE 0 {MS // 1000} NONE 0 0", f"b -1 0 NONE 0 0 NONE 0 1 ALLREDUCE {size} 0"]
+    return astra_ns3.run(
+        workload=parse_workload("\n".join(["DATA", "2", *layers]), "two"),
+        system=small_system(**{"preferred-dataset-splits": 1, "endpoint-delay": 0}),
+        network=parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}}),
+        compute_slowdown={"communication": {"processors": communication}},
+        backend="flow",
+        **options,
+    )
+
+
+@pytest.mark.parametrize(("size", "factor"), [(4_000_000, 2), (8_000_000, 2), (4_000_000, 4)])
+def test_faster_lines_slow_computing_beside_collectives_for_half_as_long(
+    size: int, factor: int, tmp_path: Path
+) -> None:
+    """Beside a collective of C an NPU does C / factor of its work: faster lines save C / 2 (1 - 1 / factor)."""
+    collective_ps = float(beside(size, 0.01).collectives["duration_us"].iloc[0]) * US
+    result = beside(size, 1 - 1 / factor, record=["timeline", "accounts"], output=tmp_path)
+    lost_ps = collective_ps * (1 - 1 / factor)
+    assert result.finish_ps == pytest.approx(MS + lost_ps, rel=0.001)
+    found = explain(result)
+    told = {each.change: each.time_ps for each in found.what_ifs}
+    assert told["with lines twice as fast"] == pytest.approx(lost_ps / 2, rel=0.03)
+    assert found.beside == pytest.approx((collective_ps, factor), rel=0.03)
+    assert found.document()["beside"] == {"time_ps": found.beside[0], "factor": factor}
+    assert f"of it, {factor} times as long as without: " in found.text()
+    assert "collectives then slow computing" not in found.text()
+    other = beside(size, 1 - 1 / factor, rate="200Gbps")
+    assert told["with lines twice as fast"] == pytest.approx(result.finish_ps - other.finish_ps, rel=0.01)
+
+
+@pytest.mark.parametrize("policy", ["LIFO", "FIFO"])
+@pytest.mark.parametrize("factor", [1.2, 2.0])
+def test_without_a_slow_npu_messages_go_in_another_order(policy: str, factor: float, tmp_path: Path) -> None:
+    """Its late gradients change the order of all, which a run without it doesn't have."""
+    layers = [f"l{number} -1 200000 NONE 0 200000 NONE 0 200000 ALLREDUCE 4000000 10" for number in range(4)]
+
+    def played(compute: float = 1.0, slow: float = factor, **options: Any) -> astra_ns3.Result:
+        return astra_ns3.run(
+            workload=parse_workload("\n".join(["DATA", "4", *layers]), "four"),
+            system=small_system(**{"scheduling-policy": policy, "preferred-dataset-splits": 4}),
+            network=parse_network({"topology": TOPOLOGIES["star"], "transport": {"kind": "roce", "payload": 4096}}),
+            compute_slowdown={"stragglers": [{"npus": [1], "factor": slow}]},
+            compute_scale=compute,
+            backend="flow",
+            **options,
+        )
+
+    slow = played(record=["timeline", "accounts"], output=tmp_path)
+    told = {each.change: each.time_ps / slow.finish_ps for each in explain(slow).what_ifs}
+    for change, other in (
+        ("without slow NPUs", played(slow=1.0)),
+        ("with NPUs that compute twice as fast", played(0.5)),
+    ):
+        assert told[change] == pytest.approx(1 - other.finish_ps / slow.finish_ps, abs=0.04)

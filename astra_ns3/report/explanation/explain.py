@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.explanation.ahead import first_ahead
 from astra_ns3.report.explanation.credit import credit_round_trips
 from astra_ns3.report.explanation.explanation import (
@@ -31,9 +32,18 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
+from astra_ns3.report.explanation.replay import beside_ps
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.explanation.served import Served
-from astra_ns3.report.explanation.slowed import Slowed, computing_saved, since_still, slowed_npus
+from astra_ns3.report.explanation.slowed import (
+    Slowed,
+    computing_saved,
+    replay_of,
+    replayed,
+    since_still,
+    slowed_beside,
+    slowed_npus,
+)
 from astra_ns3.report.explanation.what_ifs import (
     ANEW,
     AT_LEAST,
@@ -49,6 +59,7 @@ from astra_ns3.report.explanation.what_ifs import (
     WhatIf,
     has_own_part,
     parts_of_messages,
+    times_on_faster_lines,
     waited_for_others,
     what_ifs,
 )
@@ -126,7 +137,7 @@ def explain(
         int(metadata["report_npu"]),
         remedy,
         metadata.get("floor"),
-        *(*served.totals(rows, top), players_of(run), _first_npu(run)),
+        *(*served.totals(rows, top), players_of(run), _first_npu(run), _beside(tables, metadata)),
     )
     scales = (*scale_rows(metadata), *_slowed_rows(slowed_npus(metadata)), *(hidden_rows(metadata) if whole else ()))
     return replace(found, switches=switch_names(run, found.ports_told), scales=scales)
@@ -153,6 +164,12 @@ def _first_npu(run: Records) -> int | None:
     """Return which of the network's NPUs is a job's first; None where all have the network's numbers."""
     npus = (run.metadata.get("job") or {}).get("npus") or []
     return None if npus == list(range(len(npus))) else npus[0]
+
+
+def _beside(tables: Tables | None, metadata: RunDocument) -> tuple[int, float]:
+    """Return how long the reported NPU computed beside collectives that slow it, and how many times as long it took."""
+    factor = slowed_beside(metadata)
+    return (0, 1) if tables is None or factor == 1 else (beside_ps(tables, int(metadata["report_npu"])), float(factor))
 
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
@@ -187,35 +204,71 @@ def _what_would_help(
     collective: int | None,
 ) -> tuple[WhatIf, ...]:
     """Return the changes that would help, the most first."""
-    messages, members = (None, None) if tables is None else (tables.messages, tables.members)
-    ahead, slowed, late = segments, slowed_npus(run.metadata), since_still(segments)
-    waits_ps = sum(parts_of_messages(segments, messages).get(name, 0) for name in NIC_WAITS)
+    messages, slowed, late = (
+        None if tables is None else tables.messages,
+        slowed_npus(run.metadata),
+        since_still(segments),
+    )
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
-    if messages is not None and not remedy:
+    if messages is not None and not remedy:  # a slowed line is a line
         beside = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
         messages = {**messages, **beside, "slowed_ps": np.zeros_like(messages["slowed_ps"])}
-        ahead = _chain(tables, iteration, collective, first_ahead(run, messages))
+    lines, window_bytes = _lines(run, tables, iteration is None and collective is None), _fixed_window_bytes(run)
+    untold = collective is not None or (remedy and slowed)  # who waited for a slow NPU
+    replay = None if tables is None or untold else replay_of(tables, segments, slowed)
+    if tables is None or replay is None:
+        others = _by_chain(run, tables, messages, segments, slowed, (iteration, collective))
+    else:
+        known = None if remedy else messages
+        faster = None if known is None else times_on_faster_lines(tables, known, segments, lines, window_bytes)
+        others = replayed(replay, slowed, iteration, faster)
     found = what_ifs(
         _by_kind(late),
-        parts_of_messages(late, messages, _fixed_window_bytes(run)),
+        parts_of_messages(late, messages, window_bytes),
         waited_for_others(late, messages),
-        _lines(run, tables, iteration is None and collective is None),
+        lines,
         time_ps,
-        computing_saved(segments, ahead, waits_ps, slowed, members),
+        others,
         sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
     )
-    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)
+    untold_beside = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
+    return tuple(
+        replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, untold_beside)) for each in found
+    )
+
+
+def _by_chain(
+    run: Records,
+    tables: Tables | None,
+    messages: Columns | None,
+    segments: tuple[Segment, ...],
+    slowed: Sequence[Slowed],
+    part: tuple[int | None, int | None],
+) -> Mapping[str, int]:
+    """Return what faster NPUs save by the chain alone; ``part``: the iteration and the collective, None for all."""
+    members = None if tables is None else tables.members
+    waits_ps = sum(parts_of_messages(segments, messages).get(name, 0) for name in NIC_WAITS)
+    known = messages is not None and has_accounts(messages)
+    ahead = _chain(tables, *part, first_ahead(run, messages)) if messages is not None and known else segments
+    return computing_saved(segments, ahead, waits_ps, slowed, members)
 
 
 def _caveats(
-    run: Records, change: str, segments: Sequence[Segment], slowed: Sequence[Slowed], remedy: str
+    run: Records,
+    change: str,
+    segments: Sequence[Segment],
+    slowed: Sequence[Slowed],
+    remedy: str,
+    beside: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """Return what else a change may change; ``remedy``: how to record what messages waited for."""
+    """Return what else a change may change; ``remedy``: how to record what messages waited for.
+
+    ``beside``: what faster lines change besides.
+    """
     windows = (WINDOWS,) if has_own_part(run.metadata) else ()
     if change == FASTER_LINES and not is_of_flows(run):
         windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
-        beside = (SLOWED_BESIDE,) if (run.metadata.get("device_losses") or {}).get("overlap_slowdown", 1) > 1 else ()
         return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
         return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)

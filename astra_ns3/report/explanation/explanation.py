@@ -106,8 +106,9 @@ class Explanation:
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
     ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
     None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
-    ports above. ``scales``: a row that says what the run's scales multiply. ``choices``: NCCL's other choices, if they
-    were played; ``choices_text``: what is said of them.
+    ports above. ``scales``: a row that says what the run's scales multiply. ``beside``: how much of
+    ``compute_ps`` was beside collectives, and how many times as long it took for them. ``choices``: NCCL's other
+    choices, if they were played; ``choices_text``: what is said of them.
     """
 
     subject: str
@@ -134,6 +135,7 @@ class Explanation:
     others: tuple[Behind, ...] = ()
     players: Players = Players()
     first_npu: int | None = None
+    beside: tuple[int, float] = (0, 1)
     switches: Mapping[str, str] = field(default_factory=dict)
     scales: tuple[tuple[str, str], ...] = ()
     choices: tuple[Json, ...] | None = None
@@ -168,6 +170,7 @@ class Explanation:
         del document["players"], document["scales"], document["choices_text"]
         if self.choices is None:
             del document["choices"]
+        document["beside"] = dict(zip(("time_ps", "factor"), self.beside, strict=True))
         document["congested"] = None if self.congested is None else list(self.congested)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
         for each in document["channels"]:
@@ -213,12 +216,22 @@ def _head(found: Explanation) -> str:
         whole_ps, npu = found.compute_ps + found.exposed_ps, found.report_npu
         rows += [
             ("computing", npu_computing(found.compute_ps, whole_ps, npu)),
+            *_beside(found),
             ("exposed", npu_time(found.exposed_ps, whole_ps, npu)),
         ]
         if len(found.groups) > 1:
             exposed = found.exposed_ps  # the whole that the run's own table has
             rows += [(f"  {group}", f"{format_time(ps)}  ({percent(ps, exposed)} of it)") for group, ps in found.groups]
     return aligned(rows)
+
+
+def _beside(found: Explanation) -> list[tuple[str, str]]:
+    """Return a row that says what collectives cost the computations beside them, if they do."""
+    time_ps, factor = found.beside
+    words = f"{format_time(time_ps)} of it, {factor:.4g} times as long as without: "
+    return (
+        [("  beside collectives", f"{words}{format_time(round(time_ps * (1 - 1 / factor)))} more")] if time_ps else []
+    )
 
 
 def _path(found: Explanation) -> str:

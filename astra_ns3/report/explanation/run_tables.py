@@ -208,6 +208,11 @@ class Tables:
         rows = self._phase_of_part.rows(self.part(instance, npu))
         return int(rows[-1]) if len(rows) else -1
 
+    def phase_of_messages(self) -> Numbers:
+        """Return a phase of each message's instance."""
+        first = np.unique(self.phase_instance, return_index=True)[1]
+        return first[np.minimum(np.searchsorted(self._instances, self.message_instance), len(first) - 1)]
+
     def phases_of(self, collective: int, npu: int) -> list[int]:
         """The phases of a collective that an NPU has ended, in the order of their ends."""
         found: list[int] = self._phase_of_collective.rows(collective * self.npus + npu).tolist()

@@ -14,7 +14,9 @@ from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.alignment import ranges
 from astra_ns3.report.explanation.parts import CHANNEL, COMPUTE, PHASE, STILL, Segment
-from astra_ns3.report.explanation.what_ifs import FASTER_NPUS, NO_SLOW_NPUS
+from astra_ns3.report.explanation.replay import Change, Replay, Times
+from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_SLOW_NPUS
 from astra_ns3.units import format_time, parse_time_ps
 
 _MAY_STAND = (PHASE, CHANNEL)
@@ -109,6 +111,38 @@ def computing_saved(
         return max(own_ps, min(of(ahead), own_ps + waits_ps))
 
     return {FASTER_NPUS: saved_ps(half_ps), NO_SLOW_NPUS: saved_ps(excess_ps)}
+
+
+def replay_of(tables: Tables, segments: Iterable[Segment], slowed: Sequence[Slowed]) -> Replay | None:
+    """Return a replay of a run that computes; None where its tables don't tell enough for one.
+
+    ``segments``: the chain, whose NPUs are played first, as are those that are slowed down.
+    """
+    spans, of_spans = spans_of_npus(slowed), cache(Pace)
+    untold = tables.of_graphs or tables.stopped_ps is not None or not (tables.kinds == "compute").any()
+    if untold or any(each.span.factor == STANDS_STILL for each in slowed):
+        return None
+    first = (*(each.npu for each in segments), *(npu for each in slowed for npu in each.npus or ()))
+    players = dict.fromkeys(npu for npu in first if npu < tables.npus)
+    found = Replay(tables, players, lambda npu: of_spans(spans(npu)), slowed_beside(tables.metadata))
+    return found if found.is_true else None
+
+
+def replayed(replay: Replay, slowed: Sequence[Slowed], iteration: int | None, lines: Times | None) -> dict[str, int]:
+    """Return the same as :func:`computing_saved`, and what faster lines save; ``lines``: phases' factors with these."""
+    changes = {FASTER_NPUS: Change(compute=2), FASTER_LINES: None if lines is None else Change(times=lines)}
+    changes[NO_SLOW_NPUS] = Change(pace=lambda npu: Pace(())) if slowed else None
+    return {
+        words: max(replay.saved_ps(change, iteration), 0) for words, change in changes.items() if change is not None
+    }
+
+
+def slowed_beside(metadata: RunDocument) -> Fraction:
+    """Return how many times as long computing takes beside collectives, of what processors limit."""
+    shares = (metadata.get("compute_slowdown") or {}).get("communication")
+    if shares is not None:
+        return 1 / (1 - Fraction(str(shares["processors"])))
+    return Fraction(str((metadata.get("device_losses") or {}).get("overlap_slowdown", 1)))
 
 
 class _Stands:

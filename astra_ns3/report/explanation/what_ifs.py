@@ -12,8 +12,13 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FloorDocument, RunDocument
 from astra_ns3.report.explanation.parts import (
+    BUSY,
+    CHANNEL,
+    COPYING,
     ENDPOINT,
     IN_ORDER,
+    KERNEL,
+    LATENCY,
     LINE_RATE,
     LOSSES,
     LOSSES_AND_IN_ORDER,
@@ -29,12 +34,17 @@ from astra_ns3.report.explanation.parts import (
     PHASE,
     QUEUES,
     SIGNAL,
+    SLOT_COPYING,
+    SLOT_LATENCY,
     WHAT_IFS,
     WHOLE,
     Segment,
 )
-from astra_ns3.report.explanation.run_tables import alone_ps
+from astra_ns3.report.explanation.replay import Times
+from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.own_bytes import Columns, has_accounts
+from astra_ns3.report.records import by_value
+from astra_ns3.report.tables import Numbers
 from astra_ns3.transport.transports import TRANSPORTS
 
 FASTER_LINES = "with lines twice as fast"
@@ -49,6 +59,8 @@ SLOWED_BESIDE = "collectives then slow computing for another time: not counted"
 WINDOWS = "windows may then open and close otherwise: not counted"
 FASTER = "faster_ps"
 _WITH_WINDOW = tuple(name for name in OF_SENDERS if name not in ("lost_ps", "transport_ps"))
+# Links within phases: messages, and what NPUs do with them.
+_MESSAGES, _BESIDE = (MESSAGE, PHASE), (ENDPOINT, CHANNEL, KERNEL, LATENCY, COPYING, BUSY, SLOT_LATENCY, SLOT_COPYING)
 _OF_SWITCHES = ("switch_queue_ps", "switch_paused_ps")
 # Parts of a message's time after its last packet has left the NIC.
 _BEHIND_NIC = (*_OF_SWITCHES, "propagation_ps", "acknowledgement_ps", "later_ps")
@@ -151,14 +163,15 @@ def what_ifs(
     others_ps: int,
     lines: Lines,
     time_ps: int,
-    computing: Mapping[str, int],
+    others: Mapping[str, int],
     before_ps: int = 0,
 ) -> tuple[WhatIf, ...]:
     """Return the changes that would help, the most first.
 
     ``kinds``: times of the chain that are no messages; ``parts``: of its messages; ``others_ps``: what they waited in
-    NICs for other collectives; ``time_ps``: the whole; ``computing``: what faster computing would save. All but the
-    last two without ``before_ps``, until the last NPU that stood still went on.
+    NICs for other collectives; ``time_ps``: the whole; ``others``: what other changes would save; what a
+    replay tells of faster lines goes first. All but the last two without ``before_ps``, until the last NPU that stood
+    still went on.
     """
     with_turns = _with_turns(parts)
     found = {words: with_turns.get(gone, 0) for words, gone in WHAT_IFS}
@@ -175,7 +188,7 @@ def what_ifs(
     round_trips_ps = 0 if lines.windows_grow else with_turns.get("window_ps", 0)
     saved_ps = min(saved_ps, max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2)
     found[FASTER_LINES] = _by_faster_lines_ps(_paced_by_lines_ps(parts, lines), saved_ps, found[MORE_CREDIT], lines)
-    found |= computing
+    found |= others
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []
     for words, ps in found.items():
@@ -199,21 +212,50 @@ def parts_of_messages(segments: Sequence[Segment], messages: Columns | None, win
     links = [each for each in segments if each.kind in (MESSAGE, PHASE, SIGNAL)]
     told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
     rows = list(compress((each.message for each in links), told))
-    found = Counter({name: int((messages or {})[name][rows].sum()) for name in PARTS if rows})
-    if messages is not None and rows and window_bytes:
+    found = Counter[str]() if messages is None or not rows else _parts_of(messages, rows, window_bytes)
+    pairs = zip(links, told, strict=True)
+    found[WHOLE] += sum(each.time_ps for each, known in pairs if not known and each.kind != SIGNAL)
+    return found
+
+
+def _parts_of(messages: Columns, rows: Sequence[int] | Numbers, window_bytes: int) -> Counter[str]:
+    """Return the times of messages at ``rows``, which have accounts, part by part."""
+    found = Counter({name: int(messages[name][rows].sum()) for name in PARTS})
+    if window_bytes:
         of = {name: column[rows] for name, column in messages.items()}
         windows, sending = of["bytes"] / window_bytes, np.sum([of[name] for name in _WITH_WINDOW], axis=0)
         round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0))
         found[FASTER] = int(np.minimum(sending / 2, np.maximum(sending - round_trips, 0)).sum())
-    alone = None if messages is None or not rows else alone_ps(messages)
-    if messages is not None and alone is not None:
+    alone = alone_ps(messages)
+    if alone is not None:
         more = np.maximum(messages["end_ps"] - messages["start_ps"] - alone, 0)[rows]
         hidden_ps = int(np.maximum(messages["lost_ps"][rows] - more, 0).sum())
         found["lost_ps"] -= hidden_ps
         found["serialisation_ps"] += hidden_ps
-    pairs = zip(links, told, strict=True)
-    found[WHOLE] += sum(each.time_ps for each, known in pairs if not known and each.kind != SIGNAL)
     return found
+
+
+def times_on_faster_lines(
+    tables: Tables, messages: Columns, segments: Sequence[Segment], lines: Lines, window_bytes: int = 0
+) -> Times:
+    """Return the factor of each phase's time if lines are twice as fast, by the accounts of its collective's messages.
+
+    Each dimension counts by itself. ``segments``: the chain, which tells how much of phases messages take, beside what
+    NPUs do with them.
+    """
+    groups = tables.phase_collective * 256 + tables.phase_dimension + 1
+    factors, of_messages = np.ones(len(groups)), groups[tables.phase_of_messages()]
+    in_phases = Counter({of: sum(each.time_ps for each in segments if each.kind in of) for of in (_MESSAGES, _BESIDE)})
+    share = in_phases[_MESSAGES] / max(in_phases.total(), 1) if in_phases[_MESSAGES] else 1
+    for group, same in by_value(of_messages):
+        parts, took_ps = (
+            _parts_of(messages, same, window_bytes),
+            (messages["end_ps"] - messages["start_ps"])[same].sum(),
+        )
+        credit_ps = _without_credit_ps(_with_turns(parts), lines)
+        saved_ps = _by_faster_lines_ps(_paced_by_lines_ps(parts, lines), 0, credit_ps, lines)
+        factors[groups == group] = 1 - share * min(saved_ps / max(int(took_ps), 1), 1)
+    return factors
 
 
 def _with_turns(parts: Mapping[str, int]) -> Mapping[str, int]:
