@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -11,11 +12,13 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for, print_json, print_result, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.errors import InputError
 from astra_ns3.report.alignment import aligned
 from astra_ns3.whole_file import check_free
 
 if TYPE_CHECKING:  # help and Tab do without
     from astra_ns3.experiments.result import Result
+    from astra_ns3.report.pictures.kind import Kind
 
 
 def _kinds() -> list[str]:
@@ -90,16 +93,26 @@ def plot_command(
     target = output or f"{wanted.name}.png"
     check_target(target)
     with blaming_damage((folder, *beside)):
-        result = Result.load(folder)
-        others = tuple(Result.load(other) for other in beside)
+        result, *others = (_loaded(each, wanted) for each in (folder, *beside))
         check_free(target, overwrite=overwrite)
-        choice = Choice(width_of(width), select, "" if no_title else title, others)
+        choice = Choice(width_of(width), select, "" if no_title else title, tuple(others))
         picture = wanted.drawn(result, choice)
         with folder_for(target):
             write(picture, target)
         advice = wanted.advice(result)
     document = {"kind": wanted.name, "written": target, "more_with": advice or None}
     print_result(document, f"written to {target}", advice and f"more is shown with {advice}", as_json=as_json)
+
+
+def _loaded(folder: str, kind: Kind) -> Result:
+    """Return the run in a folder; a scenario's, too, for what its jobs share."""
+    from astra_ns3.experiments.result import Result
+    from astra_ns3.experiments.scenario_result import ScenarioResult
+
+    if kind.of_network:
+        with suppress(InputError):  # it is one job's
+            return ScenarioResult.load(folder)
+    return Result.load(folder)
 
 
 def _list(result: Result, as_json: bool) -> None:

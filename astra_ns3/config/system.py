@@ -335,8 +335,8 @@ class SystemConfig(ConfigModel):
         if len(algorithms) != dimensions and not is_flat(algorithms[0]):
             raise wrong(
                 f"key '{name}': found {counted(len(algorithms), 'algorithm')} "
-                f"({'_'.join(algorithms)}), expected {dimensions}: the network has "
-                f"{counted(dimensions, 'dimension')}, and each needs one"
+                f"({'_'.join(algorithms)}), expected {dimensions}: one for each dimension of the network, or of the "
+                "job's key 'dimensions'"
             )
         return algorithms
 

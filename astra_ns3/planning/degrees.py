@@ -82,7 +82,9 @@ class Choice:
         words += [f"context {degrees.context}"] if degrees.context > 1 else []
         if degrees.pipeline > 1:
             times = f" x {self.virtual_stages}" if self.virtual_stages > 1 else ""
-            words.append(f"pipeline {degrees.pipeline}{times} {self.schedule}")
+            given = layers_given(file.parallel, degrees.pipeline * self.virtual_stages) or ()
+            uneven = f" of {'+'.join(map(str, given))} layers" * (len({*given}) > 1)
+            words.append(f"pipeline {degrees.pipeline}{times} {self.schedule}{uneven}")
         words += [f"expert {degrees.expert}"] if degrees.expert > 1 else []
         words += [f"data {degrees.data}"] if degrees.data > 1 else []
         words += [f"zero {self.zero}"] if self.zero else []

@@ -12,13 +12,13 @@ import numpy as np
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream, list_of
 from astra_ns3.config.scenario.traffic import TrafficConfig
-from astra_ns3.errors import located, of_npus, refuse
+from astra_ns3.errors import located, of_npus, refuse, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.memory import require_memory
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.scenario.cut import HOSTS, RACKS, Cut, cut_named
 from astra_ns3.topology.graph import Graph
-from astra_ns3.units import PS_PER_SECOND, format_time
+from astra_ns3.units import PS_PER_SECOND, format_rate, format_time
 from astra_ns3.workload.generators.flow_sizes import FlowSizes, flow_sizes
 from astra_ns3.workload.generators.flows import MOST_FLOWS, check_senders, made
 from astra_ns3.workload.generators.processes import BITS, Constant, Incast, OnOff, Poisson, Process, until
@@ -120,21 +120,22 @@ def _incast(config: TrafficConfig, graph: Graph, npus: Sequence[int], sizes: Flo
 
 
 def _mean_bps(config: TrafficConfig, graph: Graph, npus: Sequence[int], receivers: Receivers) -> float:
-    """Return the bits in a second that all flows have on average."""
+    """Return the bits in a second that all flows have on average; with a rate and on-off, while all NPUs are on."""
     if config.rate_bps is not None:
-        return float(config.rate_bps * len(npus))
-    assert config.load is not None
-    cut = cut_named(config.cut or HOSTS, graph, npus)
-    crossing = crossing_share(cut, receivers)
-    refuse(not crossing, f"no flow leaves {cut.name}, expected another cut, or a lower rack-local")
-    mean_bps = config.load * cut.rate_bps / crossing
+        mean_bps, found = float(config.rate_bps * len(npus)), f"rate {format_rate(config.rate_bps)}"
+    else:
+        assert config.load is not None
+        cut = cut_named(config.cut or HOSTS, graph, npus)
+        crossing = crossing_share(cut, receivers)
+        refuse(not crossing, f"no flow leaves {cut.name}, expected another cut, or a lower rack-local")
+        mean_bps, found = config.load * cut.rate_bps / crossing, f"load {config.load:g} of {cut.name}"
     hosts = cut_named(HOSTS, graph, npus)
     on_hosts = mean_bps * crossing_share(hosts, receivers) / hosts.rate_bps
-    refuse(
-        on_hosts > 1,
-        f"load {config.load:g} of {cut.name} is {on_hosts:.3g} of the hosts' links, expected at most 1 there; use a "
-        f"load of at most {config.load / on_hosts:.3g}",
-    )
+    if on_hosts > 1:
+        most = f"load of at most {(config.load or 0) / on_hosts:.3g}"
+        if config.rate_bps is not None:
+            most = f"rate of at most {format_rate(int(config.rate_bps / on_hosts))}"
+        raise wrong(f"{found} is {on_hosts:.3g} of the hosts' links, expected at most 1 there; use a {most}")
     return mean_bps
 
 

@@ -271,6 +271,11 @@ REFUSED: Sequence[tuple[dict[str, Any], str, str]] = [
     ({"load": 0.5, "cut": "leafs"}, "flow", "cut 'leafs' is none of the network's, .*did you mean 'leaf'"),
     ({"load": 0.5, "cut": "spine"}, "flow", "no link leads out of spine"),
     ({"load": 0.9, "cut": "racks", "rack-local": 0.9}, "flow", "is 4.5 of the hosts' links, expected at most 1"),
+    (
+        {"kind": "on-off", "rate": "200Gbps", "on": "10us", "off": "20us"},
+        "flow",
+        "rate 200 Gb/s is 2 of the hosts' links, expected at most 1 there; use a rate of at most 100 Gb/s",
+    ),
     ({"load": 0.5, "npus": [3, 99]}, "flow", "NPU is 99, expected 0 to 7|NPU 99"),
     ({"load": 0.5, "start": "-3us"}, "flow", "key 'traffic.0.start'"),
     ({"load": 0.5, "rate": "1Gbps"}, "flow", "found load and rate, expected load or rate"),

@@ -262,4 +262,4 @@ def test_a_run_ends_with_a_warning_that_names_the_longest_pause() -> None:
     storms = result.metadata["statistics"]["pause_storms"]
     assert storms > 0
     (warning,) = (each for each in result.metadata["warnings"] if "longer than their watchdog" in each)
-    assert re.search(rf"watchdog {storms} times, at most host\d+:0, priority 3, for [\d.]+ us", warning)
+    assert re.search(rf"watchdog {storms} times, at most host\d+, priority 3, for [\d.]+ us", warning)

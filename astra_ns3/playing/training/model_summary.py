@@ -13,6 +13,7 @@ from astra_ns3.collectives.relayed import handed_over
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
 from astra_ns3.frozen import dataclass, replace
+from astra_ns3.memory import require_memory
 from astra_ns3.playing.dry_run.counting import counted_accesses, counted_messages, counted_requests
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms
@@ -24,6 +25,8 @@ Amounts = npt.NDArray[np.object_]
 """A whole number, of any size, of each NPU or place; one alone is that of all."""
 _Kind = tuple[str, str, int]
 """A kind of collective, a kind of group, and the members of one."""
+_BYTES_PER_NPU = 300
+"""Measured on a million NPUs."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class ModelSummary:
 def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSummary:
     """On a network of so many NPUs along each dimension; raises InputError if the degrees don't fit."""
     plan, clock = workload.plan(prod(dimensions)), workload.clock()
+    npus = plan.degrees.npus
+    require_memory(f"a model on {npus:,} NPUs", npus * _BYTES_PER_NPU, "use a smaller parallel.data")
     programs = training_programs(plan, clock, 1, dimensions)
     return ModelSummary(
         workload,

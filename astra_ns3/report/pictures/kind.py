@@ -69,7 +69,8 @@ class Kind:
     ``any_of``: tables of which one is needed, none: the CSV files do; ``lacks``: says what a run needs whose recorded
     tables don't tell enough; ``more``: tables with which it shows more; ``selects``: what ``--select`` names, empty:
     nothing; ``compares``: whether other runs may stand beside; ``file``: a CSV file that not every run has, and what a
-    run ``needs`` to have it; ``of_flows``: whether it shows anything of a list of flows.
+    run ``needs`` to have it; ``of_flows``: whether it shows anything of a list of flows; ``of_network``: whether it
+    shows what all jobs of a scenario share.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Kind:
     file: str = ""
     needs: str = ""
     of_flows: bool = True
+    of_network: bool = False
 
     def suits(self, records: Records) -> bool:
         """Return whether a run of this workload can have anything to show."""

@@ -126,7 +126,8 @@ def _stops(ports: Mapping[str, Port], until_ps: int, unit: Unit, records: Record
         bands.append(Band(edges / unit[0], foot - 0.8 * heights(covered(*spans, edges)), foot, colour=VERMILION))
     stopped = stopped_by(records, "stopped by PFC", "with a lane without further credit")
     x = Axis(f"time {stopped}{time_of(records).removeprefix('time')}", unit[1], 0, until_ps / unit[0], grid=True)
-    return Panel(x, Axis(names=_with_shares(ports, until_ps)), bands, note=note, empty="no port was stopped",
+    none = stopped_by(records, "PFC stopped no port", "each lane always had credit")
+    return Panel(x, Axis(names=_with_shares(ports, until_ps)), bands, note=note, empty=none,
                  height=max(0.2 * len(ports), 0.4))  # fmt: skip
 
 
@@ -197,6 +198,7 @@ KIND = Kind(
     any_of=("queues", "pauses"),
     more=("queues", "pauses"),
     selects="ports",
+    of_network=True,
 )
 _TOLD = "For which share of the time PFC stopped a priority of a port, or a lane of the port had no further credit."
 PAUSES = Kind("pauses", section=Section("Pauses", _TOLD, _pauses_on_page))

@@ -139,4 +139,5 @@ KIND = Kind(
     Section("Link utilisation", "What each port put on its line.", _on_page),
     any_of=("utilisation",),
     selects="ports",
+    of_network=True,
 )

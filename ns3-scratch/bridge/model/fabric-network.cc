@@ -154,10 +154,12 @@ FabricNetwork::MakeEnd(uint32_t node, const LinkParameters& parameters)
         port->SetErrorRate(parameters.errorRate);
     }
     const bool isSwitch = node >= m_hosts;
+    const std::size_t place = m_ports[node].size();
+    // As in astra_ns3/topology/ports.py: a host's first port has its name.
     port->SetName(
         (isSwitch ? "switch" + std::to_string(node - m_hosts) : "host" + std::to_string(node)) +
-        ":" + std::to_string(m_ports[node].size()));
-    port->SetPlace({node, static_cast<uint32_t>(m_ports[node].size())});
+        (isSwitch || place > 0 ? ":" + std::to_string(place) : ""));
+    port->SetPlace({node, static_cast<uint32_t>(place)});
     m_ports[node].push_back(port);
     if (isSwitch)
     {

@@ -196,6 +196,7 @@ def test_layers_of_parts_stay_as_the_file_has_them_where_a_choice_has_as_many(
     plans = {each: changed(space.workload, each.keys) for each in case.choices(space)}
     (own,) = (each for each in plans if is_as_in(each, workload))
     assert plans[own].plan(NPUS).chunks == workload.plan(NPUS).chunks
+    assert f" of {'+'.join(map(str, layers))} layers," in own.name
     found = {(each.file.parallel.parts, each.file.parallel.layers_per_part) for each in plans.values()}
     assert found == {(parts, tuple(layers) if parts == len(layers) else None) for parts in {1, 2, 4, len(layers)}}
 

@@ -94,9 +94,10 @@ def test_pictures_and_the_timeline_of_a_late_job_show_the_ports_of_all_jobs(late
     assert "observe.queues" not in advised
     assert "observe.utilisation" not in advised
     assert not any("observe" in line for line in left_out(run))
-    for kind in ("queues", "utilisation"):
-        done = CliRunner().invoke(plot_command, [str(late), kind, "-o", str(late / f"{kind}.png")])
-        assert done.exit_code == 0, done.output
+    for folder in (late, late.parent):
+        for kind in ("queues", "utilisation"):
+            done = CliRunner().invoke(plot_command, [str(folder), kind, "-o", str(folder / f"{kind}.png")])
+            assert done.exit_code == 0, done.output
     write_timeline(run)
     counters = read_trace(late / FILE).counters
     assert min(time for samples in counters.values() for time, _ in samples) == 0

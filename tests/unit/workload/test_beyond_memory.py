@@ -103,3 +103,8 @@ def test_checkpoints_of_all_passes_are_counted_without_playing_all(passes: int, 
     found = workload(checkpoint={"every": every})
     programs = training_programs(found.plan(1), found.clock(), passes, [1])
     assert [each.times for each in counted_accesses(programs)] == [passes // every] * (passes >= every)
+
+
+def test_a_model_on_more_npus_than_memory_holds_is_refused() -> None:
+    with pytest.raises(InputError, match=r"9,999,999,999,999 NPUs would need about .* use a smaller parallel\.data"):
+        summary_of(workload(parallel={"data": 9_999_999_999_999}), [9_999_999_999_999])
