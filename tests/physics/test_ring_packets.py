@@ -20,7 +20,7 @@ TOLERANCE = 0.001
 """What happens at one moment may come in another order."""
 
 
-def played_ps(leaves: int, hosts: int, chunks: int, payload: int, queue_pairs: str) -> int:
+def played_ps(leaves: int, hosts: int, chunks: int, payload: int, order: Order) -> int:
     shape = {"kind": "leaf-spine", "leaves": leaves, "spines": 1, "hosts_per_leaf": hosts, "uplink": LINK, "link": LINK}
     return astra_ns3.run(
         workload=parse_workload(f"MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {BYTES} 0\n", "one.txt"),
@@ -29,12 +29,13 @@ def played_ps(leaves: int, hosts: int, chunks: int, payload: int, queue_pairs: s
             {**shape, "switch": {"buffer": "1GB"}},
             congestion_control="none",
             payload=payload,
-            queue_pairs=queue_pairs,
+            queue_pairs="per-pair" if order == "in a row" else "per-message",
+            round_robin="by-age" if order == "by age" else "as-ready",
         ),
     ).finish_ps
 
 
-@pytest.mark.parametrize(("queue_pairs", "order"), [("per-pair", "in a row"), ("per-message", "by age")])
+@pytest.mark.parametrize("order", get_args(Order))
 @pytest.mark.parametrize(
     ("leaves", "hosts", "chunks", "payload"),
     [
@@ -48,15 +49,15 @@ def played_ps(leaves: int, hosts: int, chunks: int, payload: int, queue_pairs: s
     ],
 )
 def test_a_ring_takes_as_long_as_its_packets_played_apart(
-    leaves: int, hosts: int, chunks: int, payload: int, queue_pairs: str, order: Order
+    leaves: int, hosts: int, chunks: int, payload: int, order: Order
 ) -> None:
     message_bytes = BYTES // chunks // (leaves * hosts)
     oracle = RingPackets(leaves, hosts, chunks, message_bytes, payload, LINE, 10_000, order)
-    assert played_ps(leaves, hosts, chunks, payload, queue_pairs) == pytest.approx(oracle.finish_ps(), rel=TOLERANCE)
+    assert played_ps(leaves, hosts, chunks, payload, order) == pytest.approx(oracle.finish_ps(), rel=TOLERANCE)
 
 
-def test_messages_bunch_because_one_that_comes_is_next_after_the_youngest() -> None:
-    """The NICs' order makes a ring more than twice as long; messages that join at the end cost it a fifth."""
+def test_messages_bunch_if_one_that_comes_is_next_after_the_youngest() -> None:
+    """By age a ring takes more than twice as long; messages that join at the end cost it a fifth."""
     in_a_row, by_age, as_they_come = (
         RingPackets(4, 8, 4, BYTES // 4 // 32, 1000, LINE, 10_000, order).finish_ps() for order in get_args(Order)
     )

@@ -134,6 +134,9 @@ class RoceTransport(TransportKeys):
     queue_pair_use: Literal["turns", "split"] = "turns"
     """With several: whole messages take them in turns, or each message is cut into equal parts, one for each. NCCL has
     both (environment variables NCCL_IB_QPS_PER_CONNECTION and NCCL_IB_SPLIT_DATA_ON_QPS, 0 and 1)."""
+    round_robin: Literal["by-age", "as-ready"] = "by-age"
+    """The queue pair that a NIC serves next. `by-age`: all around, a new one after the youngest, as in HPCC's code.
+    `as-ready`: the one that has been ready longest since its last packet."""
     priority: Priority = 3
     """The priority of data, 0 to 7."""
     ack_priority: Priority | None = None

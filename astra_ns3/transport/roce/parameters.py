@@ -55,6 +55,7 @@ class RoceParameters(RoceFrames):
     whose path no line is slower than the key, in bits per second; only what differs.
     """
 
+    turns_by_age: bool
     per_message: bool
     queue_pairs_per_pair: int
     split_messages: bool
@@ -133,10 +134,10 @@ def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> Roce
     window, scales = _window(transport), transport.window_scales_with_rate
     own = transport.own_control
     found = _in_force(transport, line)
-    numbers = found.numbers
     control_parameters = _of_the_control(transport, found)
     return RoceParameters(
         **vars(roce_frames(transport)),
+        turns_by_age=transport.round_robin == "by-age",
         per_message=transport.queue_pairs == "per-message",
         queue_pairs_per_pair=transport.queue_pairs_per_pair,
         split_messages=transport.queue_pair_use == "split",
@@ -162,8 +163,8 @@ def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> Roce
         cnp_on_ack=transport.cnp == "on-ack",
         port_of_message=transport.ecmp == "per-message-port",
         longest_round_trip=transport.base_rtt_of == "longest",
-        utilisation_log_base=numbers.get("log_base", 1.05),
-        utilisation_probability=numbers.get("sampling", 1.0),
+        utilisation_log_base=found.numbers.get("log_base", 1.05),
+        utilisation_probability=found.numbers.get("sampling", 1.0),
         time_rounding_ps=transport.time_rounding_ps,
         congestion_control=control.kind,
         own_file=own.path if own else "",

@@ -26,6 +26,7 @@ ForEachParameter(PART& part, ns3::RoceParameters& parameters)
     part("line_gap_bytes", parameters.lineGapBytes);
     part("telemetry_bytes", parameters.telemetryBytes);
     part("ack_telemetry_bytes", parameters.ackTelemetryBytes);
+    part("turns_by_age", parameters.turnsByAge);
     part("per_message", parameters.perMessage);
     part("queue_pairs_per_pair", parameters.queuePairsPerPair);
     part("split_messages", parameters.splitMessages);

@@ -47,7 +47,8 @@ RoceMessageTransport::RoceMessageTransport(RoceContext context,
         for (uint32_t port = 0; m_hosts[host] && port < m_hosts[host]->GetNPorts(); ++port)
         {
             m_ports[host].push_back(std::make_unique<RoceNicPort>(m_hosts[host]->GetPort(port),
-                                                                  m_context.parameters.timeoutPs));
+                                                                  m_context.parameters.timeoutPs,
+                                                                  m_context.parameters.turnsByAge));
         }
     }
     if (m_context.parameters.longestRoundTrip)

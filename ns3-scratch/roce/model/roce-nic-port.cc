@@ -11,14 +11,10 @@
 namespace ns3
 {
 
-namespace
-{
-constexpr std::size_t FORGET_AT = 1024; // numbers of closed senders, at least
-} // namespace
-
-RoceNicPort::RoceNicPort(Ptr<FabricPort> port, int64_t timeoutPs)
+RoceNicPort::RoceNicPort(Ptr<FabricPort> port, int64_t timeoutPs, bool byAge)
     : m_port(port),
       m_clock(port->GetPlace().node),
+      m_byAge(byAge),
       m_timeoutPs(timeoutPs)
 {
     m_port->SetSource(this);
@@ -111,11 +107,17 @@ int64_t
 RoceNicPort::FindLongestHeldPs() const
 {
     int64_t longestPs = m_clock.GetNowPs();
-    for (RoceQueuePair* pair : m_pairs)
+    for (const Level& level : m_levels)
     {
-        if (pair && pair->GetTurn().state != RoceTurn::IDLE)
+        for (const auto* pairs : {&level.pairs, &level.paced})
         {
-            longestPs = std::min(longestPs, pair->GetSender().GetHeldSincePs());
+            for (RoceQueuePair* pair : *pairs)
+            {
+                if (pair && pair->GetTurn().state != RoceTurn::IDLE)
+                {
+                    longestPs = std::min(longestPs, pair->GetSender().GetHeldSincePs());
+                }
+            }
         }
     }
     return longestPs;
@@ -158,43 +160,53 @@ RoceNicPort::ScheduleCheck()
 void
 RoceNicPort::Open(RoceQueuePair& pair)
 {
-    pair.GetTurn().number = static_cast<uint32_t>(m_pairs.size());
-    m_pairs.push_back(&pair);
+    if (m_byAge)
+    {
+        GiveNumber(m_levels[pair.GetPriority()], pair);
+    }
 }
 
 void
 RoceNicPort::Close(RoceQueuePair& pair)
 {
-    m_pairs[pair.GetTurn().number] = nullptr;
-    while (m_firstOpen < m_pairs.size() && !m_pairs[m_firstOpen])
+    if (m_byAge)
     {
-        m_firstOpen++;
-    }
-    // Half of the numbers at least, so that a number is moved once on average.
-    if (m_firstOpen >= FORGET_AT && 2 * m_firstOpen >= m_pairs.size())
-    {
-        ForgetClosed();
+        TakeNumber(m_levels[pair.GetPriority()], pair);
     }
 }
 
 void
-RoceNicPort::ForgetClosed()
+RoceNicPort::GiveNumber(Level& level, RoceQueuePair& pair)
 {
-    const std::size_t by = m_firstOpen / RoceTurns::BITS * RoceTurns::BITS;
-    m_pairs.erase(m_pairs.begin(), m_pairs.begin() + static_cast<std::ptrdiff_t>(by));
-    for (RoceQueuePair* pair : m_pairs)
+    pair.GetTurn().number = static_cast<uint32_t>(level.pairs.size());
+    level.pairs.push_back(&pair);
+}
+
+void
+RoceNicPort::TakeNumber(Level& level, RoceQueuePair& pair)
+{
+    level.pairs[pair.GetTurn().number] = nullptr;
+    while (level.firstUsed < level.pairs.size() && !level.pairs[level.firstUsed])
     {
-        if (pair)
+        level.firstUsed++;
+    }
+    // Half of the numbers at least, so that a number is moved once on average.
+    const std::size_t by = level.firstUsed / RoceTurns::BITS * RoceTurns::BITS;
+    if (by == 0 || 2 * by < level.pairs.size())
+    {
+        return;
+    }
+    level.pairs.erase(level.pairs.begin(), level.pairs.begin() + static_cast<std::ptrdiff_t>(by));
+    for (RoceQueuePair* each : level.pairs)
+    {
+        if (each)
         {
-            pair->GetTurn().number -= static_cast<uint32_t>(by);
+            each->GetTurn().number -= static_cast<uint32_t>(by);
         }
     }
-    for (Level& level : m_levels)
-    {
-        level.turns.Shift(by);
-    }
-    m_firstOpen -= by;
-    m_last = m_last >= by ? m_last - by : m_pairs.size();
+    level.turns.Shift(by);
+    level.firstUsed -= by;
+    level.last = level.last >= by ? level.last - by : RoceTurns::NOBODY;
 }
 
 void
@@ -202,6 +214,10 @@ RoceNicPort::SetTurn(Level& level, RoceQueuePair& pair)
 {
     RoceTurn& turn = pair.GetTurn();
     turn.state = RoceTurn::WAITING;
+    if (!m_byAge)
+    {
+        GiveNumber(level, pair);
+    }
     level.turns.Set(turn.number);
     m_waiting |= 1U << pair.GetPriority();
 }
@@ -241,6 +257,11 @@ RoceNicPort::Remove(RoceQueuePair& pair)
     if (turn.state == RoceTurn::WAITING)
     {
         level.turns.Clear(turn.number);
+        m_sent = m_sent == &pair ? nullptr : m_sent;
+        if (!m_byAge)
+        {
+            TakeNumber(level, pair);
+        }
         if (level.turns.IsEmpty())
         {
             m_waiting &= ~(1U << priority);
@@ -348,9 +369,16 @@ RoceNicPort::Take(int64_t startPs, uint32_t pausedPriorities)
             m_pacing &= ~(1U << priority);
         }
     }
+    if (RoceQueuePair* sent = m_sent)
+    {
+        // Its packet has left: it comes behind those that came meanwhile.
+        Remove(*sent);
+        SetTurn(m_levels[sent->GetPriority()], *sent);
+    }
     Level& level = m_levels[std::bit_width(m_waiting & ~pausedPriorities) - 1];
-    m_last = level.turns.Next(m_last);
-    RoceQueuePair& pair = *m_pairs[m_last];
+    level.last = level.turns.Next(m_byAge ? level.last : RoceTurns::NOBODY);
+    RoceQueuePair& pair = *level.pairs[level.last];
+    m_sent = m_byAge ? nullptr : &pair;
     FabricFrame* frame = pair.MakeNextFrame(startPs);
     if (!pair.GetSender().MaySend())
     {

@@ -29,13 +29,15 @@ struct RoceTurn
         PACED    //!< its pacing does not let it before a time
     };
 
-    uint32_t number : 30 {0}; //!< among the queue pairs of its port
+    uint32_t number : 30 {0}; //!< among those of its port and priority, if it has one
     State state : 2 {IDLE};   //!< which list it is in
 };
 
 /**
  * One port of a RoCE NIC: takes packets from its queue pairs' senders whenever the line is free,
- * those of the highest priority first, in turns (by number) among those that may send. A sender
+ * those of the highest priority first, in turns among those that may send: whoever has sent, or may
+ * send anew, comes behind the others, as in the active list of deficit round robin (Shreedhar,
+ * Varghese, SIGCOMM 1995); or all around by age, as in the codes known from HPCC. A sender
  * that paces itself waits in a heap by the time of its next packet, one whose window is full in no
  * list at all, so the cost of a packet does not grow with the number of queue pairs. What the port
  * itself has queued (acknowledgements) goes first.
@@ -49,7 +51,8 @@ class RoceNicPort : public FabricFrameSource
   public:
     /// \param port the port; it must outlive this object
     /// \param timeoutPs time without progress after which a sender times out
-    RoceNicPort(Ptr<FabricPort> port, int64_t timeoutPs);
+    /// \param byAge turns go by age
+    RoceNicPort(Ptr<FabricPort> port, int64_t timeoutPs, bool byAge = true);
     ~RoceNicPort() override;
 
     static constexpr uint32_t NOT_WATCHED = ~uint32_t{0}; //!< no place among the watched
@@ -69,7 +72,7 @@ class RoceNicPort : public FabricFrameSource
     /// \param beforePs a time \return whether a sender may give up before it
     bool MayGiveUp(int64_t beforePs) const;
 
-    /// \param pair a new queue pair, which comes behind all others in the round
+    /// \param pair a new queue pair, the youngest
     void Open(RoceQueuePair& pair);
     /// \param pair a queue pair that is in no list and does not come back
     void Close(RoceQueuePair& pair);
@@ -103,6 +106,9 @@ class RoceNicPort : public FabricFrameSource
     struct Level
     {
         RoceTurns turns;                   //!< who may send now, by number
+        std::vector<RoceQueuePair*> pairs; //!< by number; none: it has no longer one
+        std::size_t firstUsed{0};          //!< all numbers below are given back
+        std::size_t last{0};               //!< number of the one that sent last
         std::vector<RoceQueuePair*> paced; //!< heap, earliest first
     };
 
@@ -117,8 +123,10 @@ class RoceNicPort : public FabricFrameSource
     bool MayHearLate() const;
     /// Let a sender have its turn.
     void SetTurn(Level& level, RoceQueuePair& pair);
-    /// Forget the numbers of senders that are closed, from the lowest on.
-    void ForgetClosed();
+    /// Give a sender the next number: by age once for all, else with each turn.
+    static void GiveNumber(Level& level, RoceQueuePair& pair);
+    /// Take back the number of a sender.
+    static void TakeNumber(Level& level, RoceQueuePair& pair);
     /// Let those have their turn whose time has come by startPs.
     void Promote(Level& level, int64_t startPs);
     /// Take a sender out of a heap.
@@ -131,9 +139,8 @@ class RoceNicPort : public FabricFrameSource
     uint32_t m_waiting{0};                         //!< bit p: priority p has senders in turn
     uint32_t m_pacing{0};                          //!< bit p: priority p has paced senders
     std::array<Level, FABRIC_PRIORITIES> m_levels; //!< by priority
-    std::vector<RoceQueuePair*> m_pairs;           //!< by number; none: closed
-    std::size_t m_firstOpen{0};                    //!< all below are closed
-    std::size_t m_last{0};                         //!< number of the one that sent last
+    bool m_byAge;                                  //!< numbers are ages
+    RoceQueuePair* m_sent{nullptr};                //!< sent last and goes on: its turn is over
     int64_t m_timeoutPs;                           //!< without progress for so long
     std::vector<RoceQueuePair*> m_watched; //!< those with unacknowledged data, and some without
     EventId m_check;                       //!< looks at them

@@ -30,6 +30,7 @@ struct RoceParameters
     uint32_t lineGapBytes{20};      //!< preamble and gap, on the line only
     uint32_t telemetryBytes{0};     //!< what a data packet carries for the congestion control
     uint32_t ackTelemetryBytes{0};  //!< what an acknowledgement carries of it
+    bool turnsByAge{true};          //!< a NIC's turns go all around by age, else as they come
     bool perMessage{false};         //!< a queue pair for each message, else for each pair of NPUs
     uint32_t queuePairsPerPair{1};  //!< how many of those for each pair of NPUs
     bool splitMessages{false};      //!< each message goes over all of them, else over the next

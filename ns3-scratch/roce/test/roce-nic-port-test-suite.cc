@@ -59,10 +59,20 @@ class QueuePairsTakeTurns : public TestCase
   private:
     void DoRun() override
     {
+        for (bool byAge : {true, false})
+        {
+            Play(byAge);
+        }
+    }
+
+    void Play(bool byAge)
+    {
+        RoceParameters parameters;
+        parameters.turnsByAge = byAge;
         for (uint32_t hosts : {3U, 5U, 17U})
         {
             auto bench = MakeStar(hosts, MakeLink(100 * GBPS, DELAY_PS));
-            bench->Build({});
+            bench->Build(parameters);
             std::vector<uint32_t> left(hosts, 0); // packets
             for (uint32_t host = 1; host < hosts; ++host)
             {

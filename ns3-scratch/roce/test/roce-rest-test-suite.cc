@@ -64,6 +64,7 @@ class RestChangesNothing : public TestCase
         parameters.ackEvery = 1 + random() % 3;
         parameters.queuePairsPerPair = 1 + random() % 2;
         parameters.perMessage = parameters.queuePairsPerPair == 1 && random() % 3 == 0;
+        parameters.turnsByAge = random() % 2 == 0;
         parameters.acknowledged = random() % 2 == 0;
         parameters.timeoutPs = 50'000'000;
         parameters.retries = 0;
