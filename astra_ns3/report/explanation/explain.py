@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -46,6 +46,7 @@ from astra_ns3.report.explanation.what_ifs import (
     SLOWED_BESIDE,
     WINDOWS,
     Lines,
+    OfCredit,
     WhatIf,
     has_own_part,
     parts_of_messages,
@@ -114,7 +115,7 @@ def explain(
         dict(_by_kind(segments).most_common()),
         communications,
         _by_protocol(segments),
-        _what_would_help(run, tables, segments, iteration, collective),
+        _what_would_help(run, tables, hops, segments, iteration, collective),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, (waits, served), segments, names, top),
@@ -159,7 +160,22 @@ def _first_npu(run: Records) -> int | None:
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
     known = tables is not None and has_accounts(tables.messages)
-    return Lines.of(run.metadata, whole=whole, parts_known=known, round_trips=credit_round_trips(run))
+    return Lines.of(run.metadata, whole=whole, parts_known=known)
+
+
+def _by_credit(
+    run: Records, segments: Sequence[Segment], messages: Columns | None, hops: Columns | None
+) -> Sequence[OfCredit]:
+    """Return the parts of the chain's messages by how credit limits them; none if it isn't known, as without credit."""
+    credits_given = (run.metadata.get("in_force") or {}).get("credits")
+    if messages is None or hops is None or not credits_given or is_analytical(run):
+        return ()
+    trips = credit_round_trips(run, messages, hops)
+    alike = defaultdict[tuple[float, float], list[Segment]](list)
+    for each in segments:
+        alike[(trips[0][each.message], trips[1][each.message]) if each.message >= 0 else (1, 1)].append(each)
+    window_bytes = _fixed_window_bytes(run)
+    return [OfCredit(parts_of_messages(group, messages, window_bytes), *both) for both, group in alike.items()]
 
 
 def _fixed_window_bytes(run: Records) -> int:
@@ -184,6 +200,7 @@ def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
 def _what_would_help(
     run: Records,
     tables: Tables | None,
+    hops: Columns | None,
     segments: tuple[Segment, ...],
     iteration: int | None,
     collective: int | None,
@@ -204,6 +221,7 @@ def _what_would_help(
         time_ps,
         computing_saved(segments, ahead, waits_ps, slowed, members),
         sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
+        _by_credit(run, late, messages, hops),
     )
     return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy)) for each in found)
 
