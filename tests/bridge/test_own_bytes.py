@@ -241,5 +241,5 @@ def test_lines_of_messages_that_take_several_ways_wait_in_switches_as_long_as_th
     for wait, of_switches in (("queue_ps", "switch_queue_ps"), ("paused_ps", "switch_paused_ps")):
         waits = np.bincount(hops["message"][behind], hops[wait][behind], 2)
         np.testing.assert_allclose(waits, messages[of_switches], atol=3)  # a picosecond of rounding a line
-    assert (0 < messages["switch_queue_ps"]).all()
+    assert (messages["switch_queue_ps"] > 0).all()
     assert (messages["switch_queue_ps"] < result.accounts["switch_queue_ps"].to_numpy()).all()
