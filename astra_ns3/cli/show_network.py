@@ -47,11 +47,10 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     for path in written:
         check_free(path, overwrite=overwrite)
     network = load_network(file)
-    weighted = network.plan.config.topology.routing.weighted
     plan = network.plan
-    tables = None if weighted else plan.tables
-    sizes = plan.outermost.wire_sizes
-    warnings = check_topology(plan.graph, *sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
+    routing, sizes = plan.config.topology.routing, plan.outermost.wire_sizes
+    tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
+    warnings = check_topology(plan.graph, *sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
     document = {**network_summary(network), "warnings": warnings}
     log_warnings(*warnings)
     with ExitStack() as files:  # if one of them can't be written, neither is

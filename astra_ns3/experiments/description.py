@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.experiments.inputs import Inputs
@@ -65,14 +67,27 @@ def describe(inputs: Inputs) -> Description:
 
 
 def in_force_document(plan: AnyPlan) -> JsonObject | None:
-    """Numbers of each transport, of its congestion control, and of the switches' marking by rate.
+    """Numbers of each transport, of its congestion control, and of the switches' marking by rate and of their credit.
 
     None without packets.
     """
     packets = plan.of_packets
     if packets is None:
         return None
-    return {**{kind: each.in_force() for kind, each in packets.transports.items()}, "ecn": _marking(packets)}
+    transports = {kind: each.in_force() for kind, each in packets.transports.items()}
+    return {**transports, "ecn": _marking(packets), "credits": _credits(packets)}
+
+
+def _credits(plan: NetworkPlan) -> list[JsonObject]:
+    """Return the credit of each lane that switches give, for switches whose numbers follow each other."""
+    rows: list[JsonObject] = []
+    numbered = enumerate(each.credits for each in plan.graph.switch_configs)
+    for given, group in groupby(numbered, key=lambda each: each[1] and (each[1].bytes_, each[1].update_ps)):
+        if given is not None:
+            switches = [number for number, _ in group]
+            of = {"first_switch": switches[0], "last_switch": switches[-1]}
+            rows.append({**of, "bytes": given[0], "update_ps": given[1]})
+    return rows
 
 
 def _marking(plan: NetworkPlan) -> list[JsonObject]:

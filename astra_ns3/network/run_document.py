@@ -457,8 +457,8 @@ class RunDocument(ForeseenDocument, total=False):
     system: FileDocument
     """The system as it was run, defaults written out."""
     in_force: FileDocument | None
-    """Numbers that the network file leaves open: all of `tcp` and `roce`, `ecn` thresholds by rate, and the congestion
-    control's under `control`. Null on an analytical network."""
+    """Numbers that the network file leaves open: all of `tcp` and `roce`, `ecn` thresholds by rate, `credits` by
+    switch, and the congestion control's under `control`. Null on an analytical network."""
     npus_per_server: int
     """Where NCCL plays collectives: so many NPUs, in the order of their numbers, share a server."""
     dimensions: Sequence[str]

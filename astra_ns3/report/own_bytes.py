@@ -40,7 +40,7 @@ from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 Columns = Batch
 Real = npt.NDArray[np.float64]
 _PS_PER_BYTE = 8.0 * PS_PER_SECOND
-_HOP_COLUMNS = ("message", "hop", "port", "arrival_ps", "queue_ps", "paused_ps", "serialisation_ps")
+_HOP_COLUMNS = ("message", "hop", "port", "arrival_ps", "queue_ps", "paused_ps", "serialisation_ps", "propagation_ps")
 # A packet's head alone counts ahead of a switch that cuts through; rounding takes less off a whole packet.
 _ALMOST_WHOLE = 0.98
 _WAITS = ("queue_ps", "paused_ps")
@@ -98,6 +98,15 @@ class _Frames:
 def full_frame_bytes(run: Records) -> int:
     """Return the bytes on the line of a full frame of a run."""
     return int(_Frames.of(run.metadata.get("in_force") or {}, np.full(1, _LONG_BYTES)).full[0])
+
+
+def full_frame_ps(run: Records, messages: Columns, hops: Columns) -> Real:
+    """Return how long a full frame takes on each line that messages took, where the line was fastest."""
+    frames = _Frames.of(run.metadata.get("in_force") or {}, messages["bytes"])
+    found = hops["serialisation_ps"] * full_frame_bytes(run) / frames.last[hops["message"]]
+    for _, rows in by_value(hops["port"]):
+        found[rows] = found[rows].min()
+    return np.asarray(found, dtype=np.float64)
 
 
 def has_accounts(messages: Columns | None) -> bool:

@@ -16,17 +16,17 @@ def check_topology(
     packet_wire_bytes: int,
     ack_wire_bytes: int,
     *,
-    weighted: bool = False,
+    shares_evenly: bool = True,
     tables: RouteTables | None = None,
     slowest: Sequence[Link] | None = None,
 ) -> list[str]:
     """Warnings, each one line: equally short ways of unequal rate, switches whose buffer is below rate x round trip.
 
-    ``tables``, ``slowest``: unweighted routes and a path that takes as long as any, if they are known. Raises
-    InputError naming two hosts if NPUs can't reach each other.
+    ``shares_evenly``: equally short ways get as much traffic. ``tables``, ``slowest``: unweighted routes and a path
+    that takes as long as any, if they are known. Raises InputError naming two hosts if NPUs can't reach each other.
     """
     tables = tables or shortest_paths(graph)
-    warnings = [] if weighted else unequal_ways(graph, tables)
+    warnings = unequal_ways(graph, tables) if shares_evenly else []
     if slowest is None:
         slowest = slowest_path(graph, tables, longest_path(graph, tables))
     round_trip = round_trip_ps(slowest, packet_wire_bytes, ack_wire_bytes, cut_through_of(graph, slowest))

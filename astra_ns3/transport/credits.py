@@ -41,12 +41,6 @@ def loop_ps(port: PortOutline, given: CreditsConfig, wire_bytes: int) -> int:
     return 2 * on_line + 2 * port.delay_ps + given.update_ps
 
 
-def round_trips(port: PortOutline, given: CreditsConfig, largest_bytes: int, wire_bytes: int) -> float:
-    """Return how many times as long as sending all credit of a lane it takes until the first of it is back."""
-    sent_ps = given.bytes_ // largest_bytes * wire_bytes * 8 * PS_PER_SECOND // port.rate_bps
-    return loop_ps(port, given, wire_bytes) / sent_ps
-
-
 def check_credits(transports: Collection[Transport], outline: NetworkOutline) -> Iterator[str]:
     """Yield warnings, each one line; raises InputError for what is impossible."""
     by_credit = [switch for switch in outline.switches if switch.config.credits is not None]

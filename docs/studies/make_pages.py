@@ -241,7 +241,7 @@ def _played(words: str, folder: Folder, pictures: Path) -> list[str]:
             raise PageError(f"{file}: is not there")
         seconds[row["address"]] = json.loads(file.read_text(encoding="utf-8"))["cost"]["cpu_seconds"]
     minutes = round(sum(seconds.values()) / 60)
-    words = "a minute" if minutes == 1 else f"{minutes} minutes"
+    words = {0: "less than a minute", 1: "a minute"}.get(minutes, f"{minutes} minutes")
     runs = f"{len(seconds)} runs"
     if len(seconds) < len(folder.rows):
         runs = f"{len(folder.rows)} combinations of settings need {len(seconds)} different runs, which"

@@ -221,3 +221,18 @@ def test_accounts_read_piece_by_piece_are_those_read_at_once(backend: str, monke
     assert len(pieces) == 9
     for part in PARTS:
         np.testing.assert_array_equal(np.concatenate([piece[part.name] for piece in pieces]), whole[part.name])
+
+
+def test_lines_of_messages_that_take_several_ways_wait_in_switches_as_long_as_these_do() -> None:
+    """Two sprayed flows share both uplinks: their waits for own bytes are gone from lines as from messages."""
+    network = over_roce({**two_leaves(spines=2), "routing": {"kind": "spray"}})
+    result = send(network, FlowList.of([0, 1], [2, 3], [MB, MB], [0, 0]))
+    messages, hops = recorded_messages(result)
+    assert messages is not None
+    assert hops is not None
+    behind = hops["hop"] > 0
+    for wait, of_switches in (("queue_ps", "switch_queue_ps"), ("paused_ps", "switch_paused_ps")):
+        waits = np.bincount(hops["message"][behind], hops[wait][behind], 2)
+        np.testing.assert_allclose(waits, messages[of_switches], atol=3)  # a picosecond of rounding a line
+    assert (messages["switch_queue_ps"] > 0).all()
+    assert (messages["switch_queue_ps"] < result.accounts["switch_queue_ps"].to_numpy()).all()

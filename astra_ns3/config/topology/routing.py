@@ -104,6 +104,11 @@ class RoutingConfig(ConfigModel):
         return self.gap_ps * slowest_bps < frame_bytes * 8 * PS_PER_SECOND
 
     @property
+    def shares_evenly(self) -> bool:
+        """Return whether equally short ways get as much traffic, also where their rates differ."""
+        return not self.weighted and self.kind not in (ADAPTIVE, FLOWLET)
+
+    @property
     def gap_ps(self) -> int:
         """The flowlet gap in use."""
         return 50 * PS_PER_US if self.flowlet_gap_ps is None else self.flowlet_gap_ps

@@ -95,10 +95,10 @@ def planned_network(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
     )
     _check_observed_ports(network.observe, graph)
-    weighted = network.topology.routing.weighted
+    routing = network.topology.routing
     abilities = abilities_of(options.backend)
     if not abilities.packets:  # all that follows is of packets
-        ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and not weighted else []
+        ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and routing.shares_evenly else []
         words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
         return plan, [
             *ways,
@@ -106,8 +106,8 @@ def planned_network(
             *(_unheeded(plan) if abilities.needs_packets else []),
         ]
     _check_memories(course.given, plan)
-    tables = None if weighted else plan.tables
-    wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
+    tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
+    wires = check_topology(graph, *plan.outermost.wire_sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
     return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -56,6 +56,8 @@ from astra_ns3.report.explanation.what_ifs import (
     SLOWED_BESIDE,
     WINDOWS,
     Lines,
+    OfCredit,
+    RoundTrips,
     WhatIf,
     has_own_part,
     parts_of_messages,
@@ -125,7 +127,7 @@ def explain(
         dict(_by_kind(segments).most_common()),
         communications,
         _by_protocol(segments),
-        _what_would_help(run, tables, segments, iteration, collective),
+        _what_would_help(run, tables, hops, segments, iteration, collective),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, (waits, served), segments, names, top),
@@ -174,7 +176,28 @@ def _beside(tables: Tables | None, metadata: RunDocument) -> tuple[int, float]:
 
 def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
     known = tables is not None and has_accounts(tables.messages)
-    return Lines.of(run.metadata, whole=whole, parts_known=known, round_trips=credit_round_trips(run))
+    return Lines.of(run.metadata, whole=whole, parts_known=known)
+
+
+def _round_trips(run: Records, messages: Columns | None, hops: Columns | None) -> RoundTrips | None:
+    """Return the round trips of each message's credit; None if they aren't known, as without credit."""
+    credits_given = (run.metadata.get("in_force") or {}).get("credits")
+    if messages is None or hops is None or not credits_given or is_analytical(run):
+        return None
+    return credit_round_trips(run, messages, hops)
+
+
+def _by_credit(
+    run: Records, segments: Sequence[Segment], messages: Columns | None, trips: RoundTrips | None
+) -> Sequence[OfCredit]:
+    """Return the parts of the chain's messages by how credit limits them; none if that isn't known."""
+    if trips is None:
+        return ()
+    alike = defaultdict[tuple[float, float], list[Segment]](list)
+    for each in segments:
+        alike[(trips[0][each.message], trips[1][each.message]) if each.message >= 0 else (1, 1)].append(each)
+    window_bytes = _fixed_window_bytes(run)
+    return [OfCredit(parts_of_messages(group, messages, window_bytes), *both) for both, group in alike.items()]
 
 
 def _fixed_window_bytes(run: Records) -> int:
@@ -199,6 +222,7 @@ def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
 def _what_would_help(
     run: Records,
     tables: Tables | None,
+    hops: Columns | None,
     segments: tuple[Segment, ...],
     iteration: int | None,
     collective: int | None,
@@ -215,13 +239,14 @@ def _what_would_help(
         beside = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
         messages = {**messages, **beside, "slowed_ps": np.zeros_like(messages["slowed_ps"])}
     lines, window_bytes = _lines(run, tables, iteration is None and collective is None), _fixed_window_bytes(run)
+    trips = _round_trips(run, messages, hops)
     untold = collective is not None or (remedy and slowed)  # who waited for a slow NPU
     replay = None if tables is None or untold else replay_of(tables, segments, slowed)
     if tables is None or replay is None:
         others = _by_chain(run, tables, messages, segments, slowed, (iteration, collective))
     else:
         known = None if remedy else messages
-        faster = None if known is None else times_on_faster_lines(tables, known, segments, lines, window_bytes)
+        faster = None if known is None else times_on_faster_lines(tables, known, segments, lines, window_bytes, trips)
         others = replayed(replay, slowed, iteration, faster)
     found = what_ifs(
         _by_kind(late),
@@ -231,6 +256,7 @@ def _what_would_help(
         time_ps,
         others,
         sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
+        _by_credit(run, late, messages, trips),
     )
     untold_beside = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
     return tuple(

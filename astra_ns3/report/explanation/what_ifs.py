@@ -42,7 +42,7 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.replay import Times
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
-from astra_ns3.report.own_bytes import Columns, has_accounts
+from astra_ns3.report.own_bytes import Columns, Real, has_accounts
 from astra_ns3.report.records import by_value
 from astra_ns3.report.tables import Numbers
 from astra_ns3.transport.transports import TRANSPORTS
@@ -93,9 +93,7 @@ class Lines:
     ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
     slow each other down, so a line's bytes take their time; False, too, where parts of messages aren't known, which may
     hide it. ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces
-    it. ``own_control``: a control of the user's own sets rates, and not by the line's. ``round_trips``: how many times
-    as long as sending all of a lane's credit it takes until credit is back, of the link where this is most;
-    ``round_trips_twice``: the same with lines twice as fast.
+    it. ``own_control``: a control of the user's own sets rates, and not by the line's.
     """
 
     least_ps: int
@@ -107,18 +105,9 @@ class Lines:
     shared: bool = True
     controlled: bool = True
     own_control: bool = False
-    round_trips: float = 0
-    round_trips_twice: float = 0
 
     @classmethod
-    def of(
-        cls,
-        metadata: RunDocument,
-        *,
-        whole: bool,
-        parts_known: bool = True,
-        round_trips: tuple[float, float] = (0, 0),
-    ) -> Lines:
+    def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
         """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``).
 
         ``parts_known``: the chain tells what its messages waited for. Without, a busy line alone would promise less or
@@ -140,7 +129,45 @@ class Lines:
         twice_ps = least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2)
         is_own = any(":" in str(control) for control in controls)  # FILE:CLASS
         controlled = controls != {"none"}
-        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controlled, is_own, *round_trips)
+        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controlled, is_own)
+
+
+RoundTrips = tuple[Real, Real]
+"""How many times as long each message takes because its credit must come back, and with lines twice as fast."""
+
+
+@dataclass(frozen=True)
+class OfCredit:
+    """The parts of those messages of the chain that credit limits alike, times as :func:`parts_of_messages` has them.
+
+    ``round_trips``: how many times as long they take because credit must come back, at least 1; ``round_trips_twice``:
+    the same with lines twice as fast.
+    """
+
+    parts: Mapping[str, int]
+    round_trips: float = 1
+    round_trips_twice: float = 1
+
+    def more_credit_ps(self) -> int:
+        """Return how long they waited for credit because it takes long to come back, and not because it is used up.
+
+        Else they would wait in a queue instead. A lane sends all its credit once in a round trip.
+        """
+        parts = _with_turns(self.parts)
+        waited_ps = sum(parts.get(name, 0) for name in PAUSED)
+        all_ps = waited_ps + sum(parts.get(name, 0) for name in ("serialisation_ps", *QUEUES))
+        return min(waited_ps, round(all_ps * (1 - 1 / self.round_trips)))
+
+    def limited_ps(self, paced_ps: int) -> float:
+        """Return how much of ``paced_ps``, which lines set, has the pace of credit, now or with faster lines."""
+        if self.round_trips == 1:
+            return paced_ps
+        return min(paced_ps, self.more_credit_ps() * self.round_trips / (self.round_trips - 1))
+
+    @property
+    def saved_share(self) -> float:
+        """The share of that time that lines twice as fast save."""
+        return 1 - self.round_trips_twice / (2 * self.round_trips)
 
 
 def has_own_part(metadata: RunDocument) -> bool:
@@ -165,18 +192,20 @@ def what_ifs(
     time_ps: int,
     others: Mapping[str, int],
     before_ps: int = 0,
+    by_credit: Sequence[OfCredit] = (),
 ) -> tuple[WhatIf, ...]:
     """Return the changes that would help, the most first.
 
     ``kinds``: times of the chain that are no messages; ``parts``: of its messages; ``others_ps``: what they waited in
-    NICs for other collectives; ``time_ps``: the whole; ``others``: what other changes would save; what a
-    replay tells of faster lines goes first. All but the last two without ``before_ps``, until the last NPU that stood
-    still went on.
+    NICs for other collectives; ``time_ps``: the whole; ``others``: what other changes would save; what a replay tells
+    of faster lines goes first. All but ``time_ps`` and ``others`` without ``before_ps``, until the last NPU that stood
+    still went on. ``by_credit``: the messages by their credit; none: credit limits nothing.
     """
+    by_credit = by_credit or (OfCredit(parts),)
     with_turns = _with_turns(parts)
     found = {words: with_turns.get(gone, 0) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
-    found[MORE_CREDIT] = _without_credit_ps(with_turns, lines)
+    found[MORE_CREDIT] = sum(each.more_credit_ps() for each in by_credit)
     found[OTHERS] = 0 if lines.own_part else others_ps
     if not lines.controlled:
         del found[LINE_RATE]
@@ -187,7 +216,7 @@ def what_ifs(
     saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
     round_trips_ps = 0 if lines.windows_grow else with_turns.get("window_ps", 0)
     saved_ps = min(saved_ps, max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2)
-    found[FASTER_LINES] = _by_faster_lines_ps(_paced_by_lines_ps(parts, lines), saved_ps, found[MORE_CREDIT], lines)
+    found[FASTER_LINES] = _by_faster_lines_ps(by_credit, saved_ps, lines)
     found |= others
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []
@@ -236,26 +265,38 @@ def _parts_of(messages: Columns, rows: Sequence[int] | Numbers, window_bytes: in
 
 
 def times_on_faster_lines(
-    tables: Tables, messages: Columns, segments: Sequence[Segment], lines: Lines, window_bytes: int = 0
+    tables: Tables,
+    messages: Columns,
+    segments: Sequence[Segment],
+    lines: Lines,
+    window_bytes: int = 0,
+    trips: RoundTrips | None = None,
 ) -> Times:
     """Return the factor of each phase's time if lines are twice as fast, by the accounts of its collective's messages.
 
     Each dimension counts by itself. ``segments``: the chain, which tells how much of phases messages take, beside what
-    NPUs do with them.
+    NPUs do with them; ``trips``: the round trips of each message's credit.
     """
     groups = tables.phase_collective * 256 + tables.phase_dimension + 1
     factors, of_messages = np.ones(len(groups)), groups[tables.phase_of_messages()]
     in_phases = Counter({of: sum(each.time_ps for each in segments if each.kind in of) for of in (_MESSAGES, _BESIDE)})
     share = in_phases[_MESSAGES] / max(in_phases.total(), 1) if in_phases[_MESSAGES] else 1
     for group, same in by_value(of_messages):
-        parts, took_ps = (
-            _parts_of(messages, same, window_bytes),
-            (messages["end_ps"] - messages["start_ps"])[same].sum(),
-        )
-        credit_ps = _without_credit_ps(_with_turns(parts), lines)
-        saved_ps = _by_faster_lines_ps(_paced_by_lines_ps(parts, lines), 0, credit_ps, lines)
+        took_ps = (messages["end_ps"] - messages["start_ps"])[same].sum()
+        saved_ps = _by_faster_lines_ps(_by_credit(messages, same, window_bytes, trips), 0, lines)
         factors[groups == group] = 1 - share * min(saved_ps / max(int(took_ps), 1), 1)
     return factors
+
+
+def _by_credit(messages: Columns, rows: Numbers, window_bytes: int, trips: RoundTrips | None) -> Sequence[OfCredit]:
+    """Return the parts of messages at ``rows`` by how credit limits them."""
+    if trips is None:
+        return [OfCredit(_parts_of(messages, rows, window_bytes))]
+    now, twice = (each[rows] for each in trips)
+    return [
+        OfCredit(_parts_of(messages, rows[(now == one) & (twice == other)], window_bytes), one, other)
+        for one, other in np.unique(np.stack([now, twice], 1), axis=0).tolist()
+    ]
 
 
 def _with_turns(parts: Mapping[str, int]) -> Mapping[str, int]:
@@ -310,27 +351,16 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     return total_ps
 
 
-def _without_credit_ps(parts: Mapping[str, int], lines: Lines) -> int:
-    """Return how long messages waited for credit because it takes long to come back, and not because it is used up.
-
-    Else they would wait in a queue instead. A lane sends all its credit once in a round trip.
-    """
-    waited_ps = sum(parts.get(name, 0) for name in PAUSED)
-    all_ps = waited_ps + sum(parts.get(name, 0) for name in ("serialisation_ps", *QUEUES))
-    return min(waited_ps, round(all_ps * (1 - 1 / max(lines.round_trips, 1))))
-
-
-def _by_faster_lines_ps(paced_ps: int, saved_ps: int, credit_ps: int, lines: Lines) -> int:
+def _by_faster_lines_ps(by_credit: Sequence[OfCredit], saved_ps: int, lines: Lines) -> int:
     """Return what lines twice as fast save: half, but little where the round trip of credit sets the pace.
 
-    ``paced_ps``: the time of messages that lines set, of which ``credit_ps`` is the wait for credit that is on its way;
     ``saved_ps``: half of what a busy line needs.
     """
-    now, twice = max(lines.round_trips, 1), max(lines.round_trips_twice, 1)
-    limited_ps = paced_ps if now == 1 else min(paced_ps, credit_ps * now / (now - 1))
-    share = 1 - twice / (2 * now)
-    saved_ps = int(2 * saved_ps * share) if limited_ps else saved_ps
-    return max(int((paced_ps - limited_ps) / 2 + limited_ps * share), saved_ps)
+    paced = [_paced_by_lines_ps(each.parts, lines) for each in by_credit]
+    limited = [each.limited_ps(ps) for each, ps in zip(by_credit, paced, strict=True)]
+    by_credit_ps = sum(each.saved_share * ps for each, ps in zip(by_credit, limited, strict=True))
+    saved_ps = int(2 * saved_ps * by_credit_ps / sum(limited)) if sum(limited) else saved_ps
+    return max(int((sum(paced) - sum(limited)) / 2 + by_credit_ps), saved_ps)
 
 
 def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:

@@ -152,6 +152,21 @@ def test_shared_nics_of_an_exported_network_are_those_of_its_file(tmp_path: Path
     assert found == place_of(network) == Place(4, 200e9, 100e9, 2)
 
 
+def test_lines_that_divide_no_server_are_counted_as_nics_that_do(tmp_path: Path) -> None:
+    """Six lines of 100 Gb/s lead out of each server of 4 NPUs: two NICs of 300 Gb/s, each of 2 NPUs."""
+    nodes = [f'node [ id {number} label "{number}" kind "host" ]' for number in range(8)]
+    levels = {8: 1, 9: 1, 10: 2}
+    nodes += [f'node [ id {n} label "{n}" kind "switch" level {level} ]' for n, level in levels.items()]
+    edges = [f'edge [ source {n} target {8 + n // 4} rate "200Gbps" delay "1us" ]' for n in range(8)]
+    edges += [f'edge [ source {n} target 10 rate "100Gbps" delay "1us" ]' for n in (8, 9) for _ in range(6)]
+    text = "\n".join(["graph [", "multigraph 1", "inside_levels 1", *nodes, *edges, "]"])
+    (tmp_path / "graph.gml").write_text(text, encoding="utf-8")
+    file = {"kind": "file", "path": str(tmp_path / "graph.gml"), "switch": LINES["switch"]}
+    found = place_of(parse_network({"topology": file, "transport": {"kind": "roce"}}))
+    assert found == Place(4, 200e9, 150e9, 2)
+    assert server_at(found).nics == (Nic(300.0, (0, 1)), Nic(300.0, (2, 3)))
+
+
 def test_hosts_of_one_switch_have_one_nic_and_their_own_lines() -> None:
     topology = {"kind": "single-switch", "npus": 8, "npus_per_host": 4, **LINES}
     found = place_of(parse_network({"topology": topology, "transport": {"kind": "roce"}}))

@@ -124,8 +124,10 @@ def test_the_runs_played_are_counted(make_pages: ModuleType, folder: Path) -> No
     assert written(make_pages, folder, "played") == ["5 runs take 2 minutes of CPU time."]
     shared = ROWS.replace("dd", "cc").replace("ee", "cc")
     (folder / "study.csv").write_text(HEADER + shared)
-    words = "5 combinations of settings need 3 different runs, which take a minute of CPU time."
-    assert written(make_pages, folder, "played") == [words]
+    words = "5 combinations of settings need {} different runs, which take {} of CPU time."
+    assert written(make_pages, folder, "played") == [words.format(3, "a minute")]
+    (folder / "study.csv").write_text(HEADER + shared.replace("bb", "aa").replace("cc", "aa"))
+    assert written(make_pages, folder, "played") == [words.format(1, "less than a minute")]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from astra_ns3.report.explanation.parts import (
 from astra_ns3.report.explanation.what_ifs import (
     NO_SLOW_NPUS,
     Lines,
+    OfCredit,
     WhatIf,
     parts_of_messages,
     waited_for_others,
@@ -79,8 +80,8 @@ def test_nothing_promises_that_bytes_wait_less_without_pauses_or_queues() -> Non
 @pytest.mark.parametrize(
     ("round_trips", "more_credit", "faster"),
     [
-        ((0.5, 0.8), 0, 50),  # credit is never used up
-        ((0.5, 1.5), 0, 25),  # faster lines use it up: 100 ps become 75
+        ((1, 1), 0, 50),  # credit is never used up
+        ((1, 1.5), 0, 25),  # faster lines use it up: 100 ps become 75
         ((2, 3.5), 50, 12),  # a lane sends half of the time, and 100 ps become 87.5
         ((5, 10), 60, 12),  # 75 ps wait for round trips, and faster lines halve the rest
     ],
@@ -88,8 +89,10 @@ def test_nothing_promises_that_bytes_wait_less_without_pauses_or_queues() -> Non
 def test_waits_for_credit_that_is_on_its_way_end_with_more_credit_and_not_with_faster_lines(
     round_trips: tuple[float, float], more_credit: int, faster: int
 ) -> None:
-    lines = Lines(0, 0, round_trips=round_trips[0], round_trips_twice=round_trips[1])
-    found = {each.change: each.time_ps for each in what_ifs({}, PAUSED_PARTS, 0, lines, 100, {})}
+    found = {
+        each.change: each.time_ps
+        for each in what_ifs({}, PAUSED_PARTS, 0, Lines(0, 0), 100, {}, 0, [OfCredit(PAUSED_PARTS, *round_trips)])
+    }
     assert found == {LINES: faster} | ({CREDIT: more_credit} if more_credit else {})
 
 

@@ -159,13 +159,13 @@ def test_a_network_as_it_should_be_gives_no_warning() -> None:
     assert check_topology(build("leaf-spine", leaves=2, spines=2, hosts_per_leaf=2), PACKET, ACK) == []
 
 
-def test_equally_short_ways_of_unequal_rate_are_warned_of_unless_weighted() -> None:
+def test_equally_short_ways_of_unequal_rate_are_warned_of_where_they_share_traffic_evenly() -> None:
     rates = (100 * G, 400 * G)
     links = [Link(0, 2, 100 * G, 0), Link(1, 3, 100 * G, 0), *(Link(2, 3, rate, 0) for rate in rates)]
     graph = Graph(2, 2, tuple(links), (0, 1), (10**9, 10**9))
     (warning,) = check_topology(graph, PACKET, ACK)
     assert "switch 0 has equally short ways of 100 Gb/s and 400 Gb/s" in warning
-    assert check_topology(graph, PACKET, ACK, weighted=True) == []
+    assert check_topology(graph, PACKET, ACK, shares_evenly=False) == []
 
 
 def test_a_warning_calls_a_node_what_its_file_or_its_kind_does() -> None:

@@ -51,10 +51,8 @@ def parse_gml(text: str, source: str) -> RawGraph:
         said = [entry for entry in content if entry.key == key]
         values = [entry.value for entry in said]
         if said:
-            says[key] = (
-                f"{source}:{said[0].line}",
-                values if len(values) > 1 or isinstance(values[0], int) else values[0],
-            )
+            listed = len(values) > 1 or (key == "dimensions" and isinstance(values[0], int))
+            says[key] = (f"{source}:{said[0].line}", values if listed else values[0])
     return RawGraph(source, nodes, links, says)
 
 
