@@ -39,7 +39,7 @@ from astra_ns3.network.recorded import (
     Column,
 )
 from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
-from astra_ns3.transport.transport import Transport, WaysOfMessages
+from astra_ns3.transport.transport import Transport
 from astra_ns3.transport.transports import TRANSPORTS
 
 
@@ -69,8 +69,8 @@ def test_a_transport_reads_each_number_once_and_names_what_it_lacks(
 ) -> None:
     native = TRANSPORTS[kind].native
 
-    def changed(transport: Transport, posting_ps: int, ways: WaysOfMessages) -> dict[str, Any]:
-        numbers = dict(native(transport, posting_ps, ways))
+    def changed(transport: Transport, posting_ps: int) -> dict[str, Any]:
+        numbers = dict(native(transport, posting_ps))
         change(numbers)
         return numbers
 
