@@ -1,9 +1,9 @@
 """A recorded run, played again by its tables with other times of computations and phases.
 
 Each NPU goes through its recorded operations in their order. A collective begins when its roles have issued it, and a
-chunk's phases follow each other. Phases that run on one NPU in one dimension at once get equal parts of it: a phase
-then ends sooner where others do. Phases wait for slots, which the NPUs give in one order. Computations keep the pace of
-their NPU, and go on more slowly while phases of collectives run there.
+chunk's phases follow each other. An NPU's phases in one dimension pass its line one after the other, as messages of one
+queue pair do: a phase then ends sooner where others do. Phases wait for slots, which the NPUs give in one order.
+Computations keep the pace of their NPU, and go on more slowly while phases of collectives run there.
 
 Model limits: within a phase, NPUs wait for the last of their group to start it, and for nothing else. Slots go to
 phases in the recorded order of those that wait. Not all NPUs of large runs are played; the others change nothing.
@@ -11,7 +11,7 @@ phases in the recorded order of those that wait. Not all NPUs of large runs are 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
@@ -29,6 +29,8 @@ from astra_ns3.report.tables import Numbers
 Times = npt.NDArray[np.float64]
 MOST_PHASES = 50_000
 """So many phases are played: about a second for each change."""
+UPDATE, GRADIENT = "update", "gradient"
+"""Parts of a pass, as operations name them."""
 _PLACES = 256
 """More than there are dimensions."""
 _TOLERANCE = 0.01
@@ -106,7 +108,8 @@ class Replay:
         self.places = (tables.phase_npu * _PLACES + tables.phase_dimension + 1).tolist()
         self.slots: dict[int, int] = {}
         """Slots of dimensions in which phases waited; elsewhere there is room for all."""
-        by_place, by_chunk = defaultdict[int, list[int]](list), defaultdict[tuple[int, int, int], list[int]](list)
+        by_chunk = defaultdict[tuple[int, int, int], list[int]](list)
+        by_line, by_place = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         queued_ps, start_ps, end_ps = (
             each.tolist() for each in (tables.phase_queued, tables.phase_start, tables.phase_end)
         )
@@ -116,20 +119,22 @@ class Replay:
         )
         self.members = defaultdict[int, list[int]](list)
         self.instances: list[int] = tables.phase_instance.tolist()
+        self.lines = self._lines()
         for row in rows.tolist():  # in the order of their ends
             self.members[self.instances[row]].append(row)
+            by_line[self.lines[row]].append(row)
             by_place[self.places[row]].append(row)
             by_chunk[collectives[row], chunks[row], npus[row]].append(row)
             key = collectives[row], npus[row]
             self.left[key] += 1
             self.last_ps[key] = max(end_ps[row], self.last_ps.get(key, 0))
         served_ps = self._read_groups()
-        for same in by_place.values():
-            self.part_ps[same] = _equal_parts(served_ps[same], tables.phase_end[same])[0]
+        for same in by_line.values():
+            self.part_ps[same] = _in_turn(served_ps[same], tables.phase_end[same])
         waited = tables.phase_queued[rows] < tables.phase_start[rows]
         for place in set((tables.phase_dimension[rows[waited]] + 1).tolist()):
             same_place = [same for at, same in by_place.items() if at % _PLACES == place]
-            self.slots[place] = max(_equal_parts(*_ends(tables, same))[1] for same in same_place)
+            self.slots[place] = max(_at_once(tables.phase_start[same], tables.phase_end[same]) for same in same_place)
         self.following: dict[int, tuple[int, int]] = {}
         firsts = []
         for same in by_chunk.values():
@@ -138,6 +143,37 @@ class Replay:
             for row, after in pairwise(same):
                 self.following[row] = after, max(queued_ps[after] - end_ps[row], 0)
         self._read_gates(firsts)
+        self._read_needs()
+
+    def _read_needs(self) -> None:
+        """Find which computations need collectives that had ended before an NPU would have waited for them.
+
+        Gradients are needed by the next update, if there is one, and others by the next computation of their layer.
+        """
+        tables = self.tables
+        self.needs = defaultdict[int, list[int]](list)
+        starts, kinds, layers, parts, collectives = (
+            each.tolist()
+            for each in (tables.operation_start, tables.kinds, tables.layers, tables.parts, tables.operation_collective)
+        )
+        for npu, program in self.programs.items():
+            waited = {collectives[row] for row in program if kinds[row] == "wait"}
+            after: dict[str, list[int]] = defaultdict(list)
+            for row in program:
+                if kinds[row] == "compute":
+                    after[layers[row]].append(row)
+                    if parts[row] == UPDATE:
+                        after[UPDATE].append(row)
+            for row in program:
+                collective = collectives[row]
+                if kinds[row] != "issue" or collective in waited or (collective, npu) not in self.last_ps:
+                    continue
+                end_ps = self.last_ps[collective, npu]
+                for of in (UPDATE, layers[row]) if GRADIENT in parts[row] else (layers[row],):
+                    place = bisect_left(after[of], end_ps, key=lambda each: starts[each])
+                    if place < len(after[of]):
+                        self.needs[after[of][place]].append(collective)
+                        break
 
     def _read_groups(self) -> Numbers:
         """Take from the tables whom each phase waits for, and return from when on it did not.
@@ -157,6 +193,29 @@ class Replay:
             served_ps[same] = tables.phase_start[same[counts - 1]]
             self.started_before.update(zip(same.tolist(), counts.tolist(), strict=True))
         return served_ps
+
+    def _lines(self) -> list[int]:
+        """Return a number for the line of each phase: that of its dimension.
+
+        A message that an NPU sends by itself passes the line of collectives between the same NPUs.
+        """
+        tables, found = self.tables, list(self.places)
+        single = np.flatnonzero(tables.phase_dimension < 0)
+        if tables.messages is None or not len(single):
+            return found
+        of = tables.phase_of_messages()
+        ends = zip(tables.source.tolist(), tables.destination.tolist(), strict=True)
+        pairs, dimensions = [frozenset(each) for each in ends], tables.phase_dimension[of].tolist()
+        of_pairs = {pair: place for pair, place in zip(pairs, dimensions, strict=True) if place >= 0}
+        instances = tables.phase_instance[of].tolist()
+        of_instances = {
+            instance: of_pairs.get(pair, -1)
+            for instance, pair, place in zip(instances, pairs, dimensions, strict=True)
+            if place < 0
+        }
+        for row in single.tolist():
+            found[row] += of_instances.get(self.instances[row], -1) + 1
+        return found
 
     def _groups(self) -> Numbers:
         """Return a number for each phase, the same for those of one instance and group."""
@@ -231,29 +290,16 @@ class Replay:
         return _Play(self, change).times()
 
 
-class _Shared:
-    """Phases that run on one NPU in one dimension; each gets an equal part. ``served``: what each has got so far."""
+class _Place:
+    """What an NPU does in one dimension: phases that wait for slots, and those that pass its line in turn."""
 
-    __slots__ = ("chosen", "now_ps", "running", "served", "started", "turn", "waiting")
+    __slots__ = ("chosen", "started", "until_ps", "waiting")
 
     def __init__(self) -> None:
-        self.now_ps, self.served, self.turn, self.started = 0, 0.0, 0, 0
+        self.started, self.until_ps = 0, 0.0
         self.chosen: deque[int] = deque()
-        self.running: list[tuple[float, int]] = []
-        """Each phase's row, behind how much will have been served at its end."""
         self.waiting: list[tuple[int, int]] = []
         """When a phase started in the recorded run, and its row."""
-
-    def go_on(self, now_ps: int) -> None:
-        """Serve those that run until now."""
-        if self.running:
-            self.served += (now_ps - self.now_ps) / len(self.running)
-        self.now_ps = now_ps
-
-    @property
-    def end_ps(self) -> int:
-        """Return when the first of those that run ends, if nothing changes."""
-        return self.now_ps + max(round((self.running[0][0] - self.served) * len(self.running)), 0)
 
 
 class _Computing:
@@ -279,7 +325,7 @@ class _Play:
         self._phase_starts = tables.phase_start.tolist()
         parts = run.part_ps if change.times is None else run.part_ps * change.times
         self._parts: list[float] = parts.tolist()
-        self._shared = defaultdict[int, _Shared](_Shared)
+        self._at_places = defaultdict[int, _Place](_Place)
         self._posts = {gate: gate.posts for gates in run.gates.values() for gate in gates}
         self._started, self._held = defaultdict[int, int](int), defaultdict[int, list[int]](list)
         self._left = dict(run.left)
@@ -287,6 +333,7 @@ class _Play:
         self._beside = dict.fromkeys(run.npus, 0)
         self._computing: dict[int, _Computing] = {}
         self._waiting: dict[tuple[int, int], int] = {}
+        self._needed: set[tuple[int, int]] = set()
         self._times: dict[int, tuple[int, int]] = {}
         self._events: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
         self._planned = 0
@@ -315,6 +362,10 @@ class _Play:
             row = program[self._places[npu]]
             kind, took_ps = self._kinds[row], self._ends[row] - self._starts[row]
             if kind == "compute":
+                missing = [key for each in self._run.needs.get(row, ()) if self._left.get(key := (each, npu))]
+                if missing:
+                    self._needed.add(missing[0])
+                    return
                 self._times[row] = time_ps, time_ps
                 self._computing[npu] = _Computing(row, self._run.work_ps[row] / self._change.compute, time_ps)
                 self._plan(time_ps, npu)
@@ -362,49 +413,44 @@ class _Play:
     def _queue(self, time_ps: int, *rows: int) -> None:
         """Phases join their queues."""
         for row in rows:
-            heappush(self._shared[self._run.places[row]].waiting, (self._phase_starts[row], row))
+            heappush(self._at_places[self._run.places[row]].waiting, (self._phase_starts[row], row))
         for place in dict.fromkeys(self._run.places[row] for row in rows):
             self._serve(time_ps, place)
 
     def _serve(self, time_ps: int, place: int) -> None:
-        """Start phases that have slots, and plan the next end."""
-        shared = self._shared[place]
-        shared.go_on(time_ps)
-        started = []
-        while (row := self._next(shared, place)) is not None:
+        """Start phases that have slots."""
+        at, started = self._at_places[place], []
+        while (row := self._next(at, place)) is not None:
             started.append(row)
-            shared.started += 1
-        shared.turn += 1
-        if shared.running:
-            self._at(shared.end_ps, self._over, place, shared.turn)
+            at.started += 1
         if started:
             self._start(time_ps, started)
 
-    def _next(self, shared: _Shared, place: int) -> int | None:
+    def _next(self, at: _Place, place: int) -> int | None:
         """Return the phase that starts now, if there is a slot, as all NPUs start phases in one order.
 
         An NPU that is the first to choose takes the phase that came first in the recorded run.
         """
-        run, waiting, slots = self._run, shared.waiting, self._run.slots.get(place % _PLACES)
-        if not waiting or (slots is not None and shared.started >= slots):
+        run, waiting, slots = self._run, at.waiting, self._run.slots.get(place % _PLACES)
+        if not waiting or (slots is not None and at.started >= slots):
             return None
         if slots is None:
             return heappop(waiting)[1]
-        if not shared.chosen:
+        if not at.chosen:
             for each in run.members[run.instances[waiting[0][1]]]:
-                self._shared[run.places[each]].chosen.append(each)
-        row = shared.chosen[0]
+                self._at_places[run.places[each]].chosen.append(each)
+        row = at.chosen[0]
         entry = self._phase_starts[row], row
         if entry not in waiting:
             return None
-        shared.chosen.popleft()
+        at.chosen.popleft()
         waiting.remove(entry)
         heapify(waiting)
         return row
 
     def _start(self, time_ps: int, rows: Iterable[int]) -> None:
-        """Phases start; one is served, as are others of its group, once as many have started as before its end."""
-        before, places = self._run.started_before, dict[int, None]()
+        """Phases start; one passes its line, as do others of its group, once as many have started as before its end."""
+        before = self._run.started_before
         for row in rows:
             self._runs_beside(time_ps, row, 1)
             group = self._run.groups[row]
@@ -413,12 +459,9 @@ class _Play:
             self._held[group] = [each for each in held if before[each] > self._started[group]]
             for each in held:
                 if before[each] <= self._started[group]:
-                    shared = self._shared[self._run.places[each]]
-                    shared.go_on(time_ps)
-                    heappush(shared.running, (shared.served + self._parts[each], each))
-                    places[self._run.places[each]] = None
-        for place in places:
-            self._serve(time_ps, place)
+                    line = self._at_places[self._run.lines[each]]
+                    line.until_ps = max(line.until_ps, time_ps) + self._parts[each]
+                    self._at(round(line.until_ps), self._over, each)
 
     def _runs_beside(self, time_ps: int, row: int, more: int) -> None:
         """One phase more or less runs on an NPU."""
@@ -428,14 +471,10 @@ class _Play:
             if npu in self._computing and not (before and self._beside[npu]):
                 self._plan(time_ps, npu)
 
-    def _over(self, time_ps: int, place: int, turn: int) -> None:
-        """The first of the phases that run has ended."""
-        shared = self._shared[place]
-        if shared.turn != turn:
-            return
-        shared.go_on(time_ps)
-        _, row = heappop(shared.running)
-        shared.started -= 1
+    def _over(self, time_ps: int, row: int) -> None:
+        """A phase has passed its line."""
+        place = self._run.places[row]
+        self._at_places[place].started -= 1
         key = self._phase_collectives[row], self._phase_npus[row]
         self._runs_beside(time_ps, row, -1)
         if row in self._run.following:
@@ -447,6 +486,9 @@ class _Play:
             wait = self._waiting.pop(key)
             update_ps = self._ends[wait] - self._run.last_ps[key]
             self._at(time_ps + max(update_ps, 0), self._ended, key[1], wait)
+        elif not self._left[key] and key in self._needed:
+            self._needed.remove(key)
+            self._at(time_ps, self._go_on, key[1])
 
 
 def beside_collectives(tables: Tables, npu: int) -> tuple[list[int], list[int]]:
@@ -470,15 +512,16 @@ def beside_ps(tables: Tables, npu: int) -> int:
     return sum(int(np.maximum(each, 0).sum()) for each in both)
 
 
-def _ends(tables: Tables, rows: list[int]) -> tuple[Numbers, Numbers]:
-    return tables.phase_start[rows], tables.phase_end[rows]
+def _in_turn(starts: Numbers, ends: Numbers) -> Times:
+    """Return how long each of some intervals is served if none begins before those that started sooner are over."""
+    order = np.lexsort((ends, starts))
+    found, until = np.empty(len(starts)), np.maximum.accumulate(ends[order])
+    found[order] = until - np.maximum(np.append(0, until[:-1]), starts[order])
+    return found
 
 
-def _equal_parts(starts: Numbers, ends: Numbers) -> tuple[Times, int]:
-    """Return what each of some intervals gets if those at one time share it equally, and how many there are at most."""
-    times, more = np.unique(np.concatenate([starts, ends]), return_inverse=True)
-    running = np.cumsum(
-        np.bincount(more[: len(starts)], minlength=len(times)) - np.bincount(more[len(starts) :], minlength=len(times))
-    )
-    served = np.append(0, np.cumsum(np.diff(times) / np.maximum(running[:-1], 1)))
-    return served[more[len(starts) :]] - served[more[: len(starts)]], int(running.max(initial=0))
+def _at_once(starts: Numbers, ends: Numbers) -> int:
+    """Return how many of some intervals there are at most at one time."""
+    times = np.concatenate([starts, ends])
+    more = np.repeat([1, -1], len(starts))[np.lexsort((np.repeat([1, 0], len(starts)), times))]
+    return int(np.cumsum(more).max(initial=0))

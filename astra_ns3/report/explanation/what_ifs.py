@@ -224,7 +224,10 @@ def _parts_of(messages: Columns, rows: Sequence[int] | Numbers, window_bytes: in
     if window_bytes:
         of = {name: column[rows] for name, column in messages.items()}
         windows, sending = of["bytes"] / window_bytes, np.sum([of[name] for name in _WITH_WINDOW], axis=0)
-        round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0))
+        behind = of["turn_ps"] > 0  # messages that follow each other on a queue pair share its windows
+        round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0) | behind)
+        groups = np.where(behind, 0, np.arange(1, len(behind) + 1))
+        sending, round_trips = (np.bincount(groups, each) for each in (sending, round_trips))
         found[FASTER] = int(np.minimum(sending / 2, np.maximum(sending - round_trips, 0)).sum())
     alone = alone_ps(messages)
     if alone is not None:
