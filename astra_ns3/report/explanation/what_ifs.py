@@ -40,7 +40,7 @@ from astra_ns3.report.explanation.parts import (
     WHOLE,
     Segment,
 )
-from astra_ns3.report.explanation.replay import Times
+from astra_ns3.report.explanation.recorded import Times
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.own_bytes import Columns, has_accounts
 from astra_ns3.report.records import by_value
