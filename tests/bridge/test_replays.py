@@ -19,7 +19,7 @@ from astra_ns3.report.explanation.recorded import at_once, in_turn
 
 def small_model(folder: Path, parallel: JsonObject, times: int = 1, **options: Any) -> astra_ns3.Result:
     """A transformer of four layers on two servers of four NPUs; ``times``: so many times as fast are all lines."""
-    shape = {"layers": 4, "hidden": 1024, "heads": 16, "kv_heads": 4, "gated": True, "vocabulary": 8000}
+    shape: JsonObject = {"layers": 4, "hidden": 1024, "heads": 16, "kv_heads": 4, "gated": True, "vocabulary": 8000}
     if "expert" in parallel:
         shape |= {"experts": {"count": 8, "active": 2, "feed_forward": 1024}}
     model = {"kind": "transformer", "name": "small", "compute": "H100", "model": shape, "parallel": parallel}

@@ -1,4 +1,4 @@
-"""What a recorded run's tables tell of how it went: what each operation and phase took by itself, and waited for.
+"""A recorded run as its tables tell it: how long each operation and phase took by itself, and what it waited for.
 
 An NPU's phases in one dimension pass its line one after the other, as messages of one queue pair do.
 

@@ -65,7 +65,7 @@ class Replay:
 
 
 class _Place:
-    """What an NPU does in one dimension: phases that wait for slots, and those that pass its line in turn."""
+    """The phases of an NPU in one dimension: some wait for slots, others pass its line in turn."""
 
     __slots__ = ("chosen", "started", "until_ps", "waiting")
 

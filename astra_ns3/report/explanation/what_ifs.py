@@ -227,8 +227,8 @@ def _parts_of(messages: Columns, rows: Sequence[int] | Numbers, window_bytes: in
         behind = of["turn_ps"] > 0  # messages that follow each other on a queue pair share its windows
         round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0) | behind)
         groups = np.where(behind, 0, np.arange(1, len(behind) + 1))
-        sending, round_trips = (np.bincount(groups, each) for each in (sending, round_trips))
-        found[FASTER] = int(np.minimum(sending / 2, np.maximum(sending - round_trips, 0)).sum())
+        own, trips = np.bincount(groups, sending), np.bincount(groups, round_trips)
+        found[FASTER] = int(np.minimum(own / 2, np.maximum(own - trips, 0)).sum())
     alone = alone_ps(messages)
     if alone is not None:
         more = np.maximum(messages["end_ps"] - messages["start_ps"] - alone, 0)[rows]
