@@ -142,7 +142,10 @@ def _model(draw: random.Random) -> Keys:
     shape |= {"heads": 16, "kv_heads": 4, "gated": True, "vocabulary": draw.choice([8000, 32000])}
     training = {"sequence": draw.choice([1024, 2048]), "micro_batch": draw.choice([1, 2]), "datatype": "bfloat16"}
     training |= {"micro_batches": draw.choice([1, 2, 4])}
-    parallel = {"zero": draw.choice([0, 1, 2, 3]), "tensor": draw.choice([1, 1, 2])}
+    parallel = {"zero": draw.choice([0, 1, 2, 3]), "tensor": draw.choice([1, 1, 2]), "context": draw.choice([1, 1, 2])}
+    if draw.choice([True, False, False]):
+        parallel["expert"] = 2
+        shape["experts"] = {"count": 8, "active": 2, "feed_forward": draw.choice([512, 1024])}
     keys = {"kind": "transformer", "name": "small", "compute": "H100"}
     return {**keys, "model": shape, "training": training, "parallel": parallel}
 
@@ -153,7 +156,8 @@ def shares_of_models(name: str, number: int, seed: int) -> tuple[float, float]:
     draw = random.Random(f"{seed} models {number}")
     model, rate_gbps = _model(draw), draw.choice([100, 200, 400])
     slow = {"stragglers": [{"npus": [draw.randrange(8)], "factor": draw.choice([1.2, 1.5, 2])}]}
-    slowdown = {"compute_slowdown": slow} if words == NO_SLOW_NPUS else {}
+    is_slow = draw.choice([True, False, False]) or words == NO_SLOW_NPUS
+    slowdown = {"compute_slowdown": slow} if is_slow else {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "m.yaml").write_text(json.dumps(model), encoding="utf-8")
@@ -165,8 +169,8 @@ def shares_of_models(name: str, number: int, seed: int) -> tuple[float, float]:
 
         before = played(record=("timeline", "accounts"), output=folder / "out", **slowdown)
         after = {
-            FASTER_LINES: lambda: played(2),
-            FASTER_NPUS: lambda: played(compute_scale=0.5),
+            FASTER_LINES: lambda: played(2, **slowdown),
+            FASTER_NPUS: lambda: played(compute_scale=0.5, **slowdown),
             NO_SLOW_NPUS: played,
         }[words]()
         told = sum(each.time_ps for each in explain(before).what_ifs if each.change == words)

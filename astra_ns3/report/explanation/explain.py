@@ -32,7 +32,7 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
-from astra_ns3.report.explanation.replay import beside_ps
+from astra_ns3.report.explanation.recorded import beside_ps
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.slowed import (

@@ -1,36 +1,25 @@
 """A recorded run, played again by its tables with other times of computations and phases.
 
 Each NPU goes through its recorded operations in their order. A collective begins when its roles have issued it, and a
-chunk's phases follow each other. Phases that run on one NPU in one dimension at once get equal parts of it: a phase
-then ends sooner where others do. Phases wait for slots, which the NPUs give in one order. Computations keep the pace of
-their NPU, and go on more slowly while phases of collectives run there.
+chunk's phases follow each other. A phase passes its NPU's line after those that started before it: it then ends sooner
+where others do. Phases wait for slots, which the NPUs give in one order. Computations keep the pace of their NPU, and
+go on more slowly while phases of collectives run there.
 
-Model limits: within a phase, NPUs wait for the last of their group to start it, and for nothing else. Slots go to
-phases in the recorded order of those that wait. Not all NPUs of large runs are played; the others change nothing.
+Model limits: slots go to phases in the recorded order of those that wait.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
-
-import numpy as np
-import numpy.typing as npt
 
 from astra_ns3.frozen import dataclass
 from astra_ns3.playing.slowdown.pace import UNCHANGED, Pace
-from astra_ns3.report.explanation.run_tables import POSTS, Tables
-from astra_ns3.report.tables import Numbers
+from astra_ns3.report.explanation.recorded import PLACES, Recorded, Times
+from astra_ns3.report.explanation.run_tables import POSTS
 
-Times = npt.NDArray[np.float64]
-MOST_PHASES = 50_000
-"""So many phases are played: about a second for each change."""
-_PLACES = 256
-"""More than there are dimensions."""
 _TOLERANCE = 0.01
 """A replay without a change that differs by a larger share of the recorded time tells nothing of changes."""
 
@@ -47,173 +36,17 @@ class Change:
     times: Times | None = None
 
 
-@dataclass(frozen=True)
-class _Gate:
-    """Phases at ``rows`` join their queues ``after_ps`` after the last of so many ``posts``."""
-
-    posts: int
-    after_ps: int
-    rows: tuple[int, ...]
-
-
 class Replay:
-    """A run's operations and phases. ``first``: NPUs that are played in any case, the others as far as there is room.
+    """Replays of a recorded run, with and without changes."""
 
-    ``pace``: of an NPU; ``stretch``: the factor of computations while phases of collectives run beside them.
-    """
-
-    def __init__(
-        self, tables: Tables, first: Iterable[int], pace: Callable[[int], Pace], stretch: Fraction = UNCHANGED
-    ) -> None:
-        self.tables, self.stretch, self.pace = tables, stretch, pace
-        counts = np.bincount(tables.phase_npu, minlength=tables.npus)
-        order = list(dict.fromkeys((*first, *range(tables.npus))))
-        room = np.cumsum(counts[order]) <= MOST_PHASES
-        self.npus = order[: max(int(room.sum()), 1)]
-        self.phases = np.flatnonzero(np.isin(tables.phase_npu, self.npus))
-        self._read_computations()
-        self._read_phases()
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
         self._without_change = self._play(Change())
-
-    def _read_computations(self) -> None:
-        tables = self.tables
-        self.programs: dict[int, list[int]] = {}
-        self.beside = {npu: beside_collectives(tables, npu) for npu in self.npus}
-        self.work_ps: dict[int, Fraction] = {}
-        for npu in self.npus:
-            self.programs[npu] = np.flatnonzero(tables.operation_npu == npu).tolist()
-            for row in self.programs[npu]:
-                if tables.kinds[row] == "compute":
-                    ends = int(tables.operation_start[row]), int(tables.operation_end[row])
-                    self.work_ps[row] = self._work_ps(npu, *ends)
-
-    def _work_ps(self, npu: int, start_ps: int, end_ps: int) -> Fraction:
-        """Return what a computation would take by itself."""
-        pace, (starts, ends) = self.pace(npu), self.beside[npu]
-        found, now_ps = Fraction(), start_ps
-        for place in range(bisect_right(ends, start_ps), len(starts)):
-            if starts[place] >= end_ps or self.stretch == UNCHANGED:
-                break
-            from_ps, until_ps = max(starts[place], now_ps), min(ends[place], end_ps)
-            found += pace.work_ps(now_ps, from_ps) + pace.work_ps(from_ps, until_ps, self.stretch)
-            now_ps = until_ps
-        return found + pace.work_ps(now_ps, end_ps)
-
-    def _read_phases(self) -> None:
-        """Take from the tables each phase's part of its dimension, what follows it, and what it waits for."""
-        tables, rows = self.tables, self.phases
-        self.part_ps = np.zeros(len(tables.phase_npu))
-        self.places = (tables.phase_npu * _PLACES + tables.phase_dimension + 1).tolist()
-        self.slots: dict[int, int] = {}
-        """Slots of dimensions in which phases waited; elsewhere there is room for all."""
-        by_place, by_chunk = defaultdict[int, list[int]](list), defaultdict[tuple[int, int, int], list[int]](list)
-        queued_ps, start_ps, end_ps = (
-            each.tolist() for each in (tables.phase_queued, tables.phase_start, tables.phase_end)
-        )
-        self.left, self.last_ps = defaultdict[tuple[int, int], int](int), dict[tuple[int, int], int]()
-        npus, chunks, collectives = (
-            each.tolist() for each in (tables.phase_npu, tables.phase_chunk, tables.phase_collective)
-        )
-        self.members = defaultdict[int, list[int]](list)
-        self.instances: list[int] = tables.phase_instance.tolist()
-        for row in rows.tolist():  # in the order of their ends
-            self.members[self.instances[row]].append(row)
-            by_place[self.places[row]].append(row)
-            by_chunk[collectives[row], chunks[row], npus[row]].append(row)
-            key = collectives[row], npus[row]
-            self.left[key] += 1
-            self.last_ps[key] = max(end_ps[row], self.last_ps.get(key, 0))
-        served_ps = self._read_groups()
-        for same in by_place.values():
-            self.part_ps[same] = _equal_parts(served_ps[same], tables.phase_end[same])[0]
-        waited = tables.phase_queued[rows] < tables.phase_start[rows]
-        for place in set((tables.phase_dimension[rows[waited]] + 1).tolist()):
-            same_place = [same for at, same in by_place.items() if at % _PLACES == place]
-            self.slots[place] = max(_equal_parts(*_ends(tables, same))[1] for same in same_place)
-        self.following: dict[int, tuple[int, int]] = {}
-        firsts = []
-        for same in by_chunk.values():
-            same.sort(key=lambda row: (queued_ps[row], start_ps[row], end_ps[row]))
-            firsts.append(same[0])
-            for row, after in pairwise(same):
-                self.following[row] = after, max(queued_ps[after] - end_ps[row], 0)
-        self._read_gates(firsts)
-
-    def _read_groups(self) -> Numbers:
-        """Take from the tables whom each phase waits for, and return from when on it did not.
-
-        NPUs that send to each other in a dimension are one group. A phase waits until as many NPUs of its group have
-        started it as had before its end.
-        """
-        tables, rows = self.tables, self.phases
-        groups = self._groups()
-        self.groups = dict(zip(rows.tolist(), groups.tolist(), strict=True))
-        self.started_before: dict[int, int] = {}
-        served_ps = tables.phase_start.copy()
-        order = np.lexsort((tables.phase_start[rows], groups))
-        for places in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-            same = rows[places]
-            counts = np.searchsorted(tables.phase_start[same], tables.phase_end[same], side="right")
-            served_ps[same] = tables.phase_start[same[counts - 1]]
-            self.started_before.update(zip(same.tolist(), counts.tolist(), strict=True))
-        return served_ps
-
-    def _groups(self) -> Numbers:
-        """Return a number for each phase, the same for those of one instance and group."""
-        tables, rows = self.tables, self.phases
-        places = tables.phase_collective * _PLACES + tables.phase_dimension + 1
-        heads: dict[tuple[int, int], tuple[int, int]] = {}
-
-        def head(of: tuple[int, int]) -> tuple[int, int]:
-            while heads.get(of, of) != of:
-                of = heads[of]
-            return of
-
-        if tables.messages is not None:
-            ends, most = tables.source, int(max(tables.source.max(initial=0), tables.destination.max(initial=0))) + 1
-            sends = np.unique((places[tables.phase_of_messages()] * most + ends) * most + tables.destination)
-            for place, source, destination in zip(
-                (sends // most**2).tolist(), (sends // most % most).tolist(), (sends % most).tolist(), strict=True
-            ):
-                first, second = sorted((head((place, source)), head((place, destination))))
-                heads[second] = first
-        known: dict[tuple[int, int], int] = {}
-        of_rows = (each[rows].tolist() for each in (tables.phase_instance, places, tables.phase_npu))
-        keys = (
-            (instance, head((place, npu))[1] if heads else 0) for instance, place, npu in zip(*of_rows, strict=True)
-        )
-        return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
-
-    def _read_gates(self, firsts: Iterable[int]) -> None:
-        """Take from the tables which operations the first phases wait for.
-
-        A phase waits for its NPU's own issue of the collective, if it was the last, else for all until then.
-        """
-        tables = self.tables
-        posts = defaultdict[int, dict[int, tuple[int, int]]](dict)
-        for row in np.flatnonzero(np.isin(tables.kinds, POSTS) & np.isin(tables.operation_npu, self.npus)).tolist():
-            npu, post_ps = int(tables.operation_npu[row]), int(tables.operation_end[row])
-            posts[int(tables.operation_collective[row])][npu] = post_ps, row
-        same = defaultdict[tuple[int, int, int], list[int]](list)
-        for row in firsts:
-            collective, npu = int(tables.phase_collective[row]), int(tables.phase_npu[row])
-            queued_ps = int(tables.phase_queued[row])
-            alone = tables.phase_dimension[row] >= 0 and posts[collective].get(npu, (-1,))[0] == queued_ps
-            same[collective, queued_ps, npu if alone else -1].append(row)
-        self.gates = defaultdict[int, list[_Gate]](list)
-        self.open: list[tuple[int, int]] = []
-        for (collective, queued_ps, npu), rows in same.items():
-            before = [each for each in posts[collective].values() if each[0] <= queued_ps]
-            before = [posts[collective][npu]] if npu >= 0 else before
-            gate = _Gate(len(before), queued_ps - max(before)[0] if before else queued_ps, tuple(rows))
-            for _, post in before:
-                self.gates[post].append(gate)
-            self.open += [(queued_ps, row) for row in rows if not before]
 
     @property
     def is_true(self) -> bool:
         """Whether the replay without a change takes the recorded time."""
-        recorded_ps = int(self.tables.operation_end[list(self._without_change)].max(initial=0))
+        recorded_ps = int(self._recorded.tables.operation_end[list(self._without_change)].max(initial=0))
         replayed_ps = max((end_ps for _, end_ps in self._without_change.values()), default=0)
         return abs(replayed_ps - recorded_ps) <= _TOLERANCE * recorded_ps
 
@@ -224,36 +57,23 @@ class Replay:
     def _time_ps(self, times: Mapping[int, tuple[int, int]], iteration: int | None) -> int:
         if iteration is None:
             return max(end_ps for _, end_ps in times.values())
-        of = [ends for row, ends in times.items() if self.tables.iterations[row] == iteration]
+        of = [ends for row, ends in times.items() if self._recorded.tables.iterations[row] == iteration]
         return max(end_ps for _, end_ps in of) - min(start_ps for start_ps, _ in of)
 
     def _play(self, change: Change) -> Mapping[int, tuple[int, int]]:
-        return _Play(self, change).times()
+        return _Play(self._recorded, change).times()
 
 
-class _Shared:
-    """Phases that run on one NPU in one dimension; each gets an equal part. ``served``: what each has got so far."""
+class _Place:
+    """The phases of an NPU in one dimension: some wait for slots, others pass its line in turn."""
 
-    __slots__ = ("chosen", "now_ps", "running", "served", "started", "turn", "waiting")
+    __slots__ = ("chosen", "started", "until_ps", "waiting")
 
     def __init__(self) -> None:
-        self.now_ps, self.served, self.turn, self.started = 0, 0.0, 0, 0
+        self.started, self.until_ps = 0, 0.0
         self.chosen: deque[int] = deque()
-        self.running: list[tuple[float, int]] = []
-        """Each phase's row, behind how much will have been served at its end."""
         self.waiting: list[tuple[int, int]] = []
         """When a phase started in the recorded run, and its row."""
-
-    def go_on(self, now_ps: int) -> None:
-        """Serve those that run until now."""
-        if self.running:
-            self.served += (now_ps - self.now_ps) / len(self.running)
-        self.now_ps = now_ps
-
-    @property
-    def end_ps(self) -> int:
-        """Return when the first of those that run ends, if nothing changes."""
-        return self.now_ps + max(round((self.running[0][0] - self.served) * len(self.running)), 0)
 
 
 class _Computing:
@@ -268,7 +88,7 @@ class _Computing:
 class _Play:
     """One replay with a change."""
 
-    def __init__(self, run: Replay, change: Change) -> None:
+    def __init__(self, run: Recorded, change: Change) -> None:
         self._run, self._change = run, change
         self._pace = run.pace if change.pace is None else change.pace
         tables = run.tables
@@ -279,7 +99,7 @@ class _Play:
         self._phase_starts = tables.phase_start.tolist()
         parts = run.part_ps if change.times is None else run.part_ps * change.times
         self._parts: list[float] = parts.tolist()
-        self._shared = defaultdict[int, _Shared](_Shared)
+        self._at_places = defaultdict[int, _Place](_Place)
         self._posts = {gate: gate.posts for gates in run.gates.values() for gate in gates}
         self._started, self._held = defaultdict[int, int](int), defaultdict[int, list[int]](list)
         self._left = dict(run.left)
@@ -287,6 +107,7 @@ class _Play:
         self._beside = dict.fromkeys(run.npus, 0)
         self._computing: dict[int, _Computing] = {}
         self._waiting: dict[tuple[int, int], int] = {}
+        self._needed: set[tuple[int, int]] = set()
         self._times: dict[int, tuple[int, int]] = {}
         self._events: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
         self._planned = 0
@@ -315,6 +136,10 @@ class _Play:
             row = program[self._places[npu]]
             kind, took_ps = self._kinds[row], self._ends[row] - self._starts[row]
             if kind == "compute":
+                missing = [key for each in self._run.needs.get(row, ()) if self._left.get(key := (each, npu))]
+                if missing:
+                    self._needed.add(missing[0])
+                    return
                 self._times[row] = time_ps, time_ps
                 self._computing[npu] = _Computing(row, self._run.work_ps[row] / self._change.compute, time_ps)
                 self._plan(time_ps, npu)
@@ -362,49 +187,44 @@ class _Play:
     def _queue(self, time_ps: int, *rows: int) -> None:
         """Phases join their queues."""
         for row in rows:
-            heappush(self._shared[self._run.places[row]].waiting, (self._phase_starts[row], row))
+            heappush(self._at_places[self._run.places[row]].waiting, (self._phase_starts[row], row))
         for place in dict.fromkeys(self._run.places[row] for row in rows):
             self._serve(time_ps, place)
 
     def _serve(self, time_ps: int, place: int) -> None:
-        """Start phases that have slots, and plan the next end."""
-        shared = self._shared[place]
-        shared.go_on(time_ps)
-        started = []
-        while (row := self._next(shared, place)) is not None:
+        """Start phases that have slots."""
+        at, started = self._at_places[place], []
+        while (row := self._next(at, place)) is not None:
             started.append(row)
-            shared.started += 1
-        shared.turn += 1
-        if shared.running:
-            self._at(shared.end_ps, self._over, place, shared.turn)
+            at.started += 1
         if started:
             self._start(time_ps, started)
 
-    def _next(self, shared: _Shared, place: int) -> int | None:
+    def _next(self, at: _Place, place: int) -> int | None:
         """Return the phase that starts now, if there is a slot, as all NPUs start phases in one order.
 
         An NPU that is the first to choose takes the phase that came first in the recorded run.
         """
-        run, waiting, slots = self._run, shared.waiting, self._run.slots.get(place % _PLACES)
-        if not waiting or (slots is not None and shared.started >= slots):
+        run, waiting, slots = self._run, at.waiting, self._run.slots.get(place % PLACES)
+        if not waiting or (slots is not None and at.started >= slots):
             return None
         if slots is None:
             return heappop(waiting)[1]
-        if not shared.chosen:
+        if not at.chosen:
             for each in run.members[run.instances[waiting[0][1]]]:
-                self._shared[run.places[each]].chosen.append(each)
-        row = shared.chosen[0]
+                self._at_places[run.places[each]].chosen.append(each)
+        row = at.chosen[0]
         entry = self._phase_starts[row], row
         if entry not in waiting:
             return None
-        shared.chosen.popleft()
+        at.chosen.popleft()
         waiting.remove(entry)
         heapify(waiting)
         return row
 
     def _start(self, time_ps: int, rows: Iterable[int]) -> None:
-        """Phases start; one is served, as are others of its group, once as many have started as before its end."""
-        before, places = self._run.started_before, dict[int, None]()
+        """Phases start; one passes its line, as do others of its group, once as many have started as before its end."""
+        before = self._run.started_before
         for row in rows:
             self._runs_beside(time_ps, row, 1)
             group = self._run.groups[row]
@@ -413,12 +233,9 @@ class _Play:
             self._held[group] = [each for each in held if before[each] > self._started[group]]
             for each in held:
                 if before[each] <= self._started[group]:
-                    shared = self._shared[self._run.places[each]]
-                    shared.go_on(time_ps)
-                    heappush(shared.running, (shared.served + self._parts[each], each))
-                    places[self._run.places[each]] = None
-        for place in places:
-            self._serve(time_ps, place)
+                    line = self._at_places[self._run.lines[each]]
+                    line.until_ps = max(line.until_ps, time_ps) + self._parts[each]
+                    self._at(round(line.until_ps), self._over, each)
 
     def _runs_beside(self, time_ps: int, row: int, more: int) -> None:
         """One phase more or less runs on an NPU."""
@@ -428,14 +245,10 @@ class _Play:
             if npu in self._computing and not (before and self._beside[npu]):
                 self._plan(time_ps, npu)
 
-    def _over(self, time_ps: int, place: int, turn: int) -> None:
-        """The first of the phases that run has ended."""
-        shared = self._shared[place]
-        if shared.turn != turn:
-            return
-        shared.go_on(time_ps)
-        _, row = heappop(shared.running)
-        shared.started -= 1
+    def _over(self, time_ps: int, row: int) -> None:
+        """A phase has passed its line."""
+        place = self._run.places[row]
+        self._at_places[place].started -= 1
         key = self._phase_collectives[row], self._phase_npus[row]
         self._runs_beside(time_ps, row, -1)
         if row in self._run.following:
@@ -447,38 +260,6 @@ class _Play:
             wait = self._waiting.pop(key)
             update_ps = self._ends[wait] - self._run.last_ps[key]
             self._at(time_ps + max(update_ps, 0), self._ended, key[1], wait)
-
-
-def beside_collectives(tables: Tables, npu: int) -> tuple[list[int], list[int]]:
-    """Return when phases of collectives begin to run on an NPU, and when none runs any longer, in order of time."""
-    rows = np.flatnonzero((tables.phase_npu == npu) & (tables.phase_dimension >= 0))
-    if not len(rows):
-        return [], []
-    rows = rows[np.argsort(tables.phase_start[rows], kind="stable")]
-    starts, until = tables.phase_start[rows], np.maximum.accumulate(tables.phase_end[rows])
-    begins = np.append(True, starts[1:] > until[:-1])
-    return starts[begins].tolist(), until[np.append(begins[1:], True)].tolist()
-
-
-def beside_ps(tables: Tables, npu: int) -> int:
-    """Return how long phases of collectives ran beside what an NPU computed."""
-    starts, ends = (np.array(each, dtype=np.int64) for each in beside_collectives(tables, npu))
-    rows = np.flatnonzero((tables.operation_npu == npu) & (tables.kinds == "compute"))
-    both = (
-        np.minimum(ends, tables.operation_end[row]) - np.maximum(starts, tables.operation_start[row]) for row in rows
-    )
-    return sum(int(np.maximum(each, 0).sum()) for each in both)
-
-
-def _ends(tables: Tables, rows: list[int]) -> tuple[Numbers, Numbers]:
-    return tables.phase_start[rows], tables.phase_end[rows]
-
-
-def _equal_parts(starts: Numbers, ends: Numbers) -> tuple[Times, int]:
-    """Return what each of some intervals gets if those at one time share it equally, and how many there are at most."""
-    times, more = np.unique(np.concatenate([starts, ends]), return_inverse=True)
-    running = np.cumsum(
-        np.bincount(more[: len(starts)], minlength=len(times)) - np.bincount(more[len(starts) :], minlength=len(times))
-    )
-    served = np.append(0, np.cumsum(np.diff(times) / np.maximum(running[:-1], 1)))
-    return served[more[len(starts) :]] - served[more[: len(starts)]], int(running.max(initial=0))
+        elif not self._left[key] and key in self._needed:
+            self._needed.remove(key)
+            self._at(time_ps, self._go_on, key[1])

@@ -18,7 +18,7 @@ from astra_ns3.units import PS_PER_NS
 
 _INSTANCE = ("collective", "chunk", "phase")
 _PHASE_COLUMNS = (*_INSTANCE, "npu", "dimension", "queued_ps", "start_ps", "end_ps")
-_OPERATION_COLUMNS = ("npu", "kind", "collective", "iteration", "start_ps", "end_ps")
+_OPERATION_COLUMNS = ("npu", "kind", "layer", "part", "collective", "iteration", "start_ps", "end_ps")
 REDUCTION_MEMORY_ACCESSES = 3
 """Two reads and a write, as :class:`astra_ns3.network.api.EndpointModel` has it."""
 TAKES_TIME = ("compute", "wait", "step")
@@ -108,7 +108,7 @@ class Tables:
         self.kinds = kinds
         self.operation_npu, self.operation_collective = table["npu"], table["collective"]
         self.operation_start, self.operation_end = table["start_ps"], table["end_ps"]
-        self.iterations = table["iteration"]
+        self.iterations, self.layers, self.parts = table["iteration"], table["layer"], table["part"]
         self._blocking = np.flatnonzero(blocking)
         self._of_npu = _Index(self.operation_npu[self._blocking], self._blocking)
         beside = np.flatnonzero(np.isin(kinds, ALONE))

@@ -14,7 +14,8 @@ from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Pace, Span
 from astra_ns3.report.alignment import ranges
 from astra_ns3.report.explanation.parts import CHANNEL, COMPUTE, PHASE, STILL, Segment
-from astra_ns3.report.explanation.replay import Change, Replay, Times
+from astra_ns3.report.explanation.recorded import Recorded, Times
+from astra_ns3.report.explanation.replay import Change, Replay
 from astra_ns3.report.explanation.run_tables import Tables
 from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_SLOW_NPUS
 from astra_ns3.units import format_time, parse_time_ps
@@ -124,7 +125,8 @@ def replay_of(tables: Tables, segments: Iterable[Segment], slowed: Sequence[Slow
         return None
     first = (*(each.npu for each in segments), *(npu for each in slowed for npu in each.npus or ()))
     players = dict.fromkeys(npu for npu in first if npu < tables.npus)
-    found = Replay(tables, players, lambda npu: of_spans(spans(npu)), slowed_beside(tables.metadata))
+    recorded = Recorded(tables, players, lambda npu: of_spans(spans(npu)), slowed_beside(tables.metadata))
+    found = Replay(recorded)
     return found if found.is_true else None
 
 

@@ -40,7 +40,7 @@ from astra_ns3.report.explanation.parts import (
     WHOLE,
     Segment,
 )
-from astra_ns3.report.explanation.replay import Times
+from astra_ns3.report.explanation.recorded import Times
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.own_bytes import Columns, Real, has_accounts
 from astra_ns3.report.records import by_value
@@ -253,8 +253,11 @@ def _parts_of(messages: Columns, rows: Sequence[int] | Numbers, window_bytes: in
     if window_bytes:
         of = {name: column[rows] for name, column in messages.items()}
         windows, sending = of["bytes"] / window_bytes, np.sum([of[name] for name in _WITH_WINDOW], axis=0)
-        round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0))
-        found[FASTER] = int(np.minimum(sending / 2, np.maximum(sending - round_trips, 0)).sum())
+        behind = of["turn_ps"] > 0  # messages that follow each other on a queue pair share its windows
+        round_trips = 2 * of["propagation_ps"] * windows * ((windows > 1) | (of["window_ps"] > 0) | behind)
+        groups = np.where(behind, 0, np.arange(1, len(behind) + 1))
+        own, trips = np.bincount(groups, sending), np.bincount(groups, round_trips)
+        found[FASTER] = int(np.minimum(own / 2, np.maximum(own - trips, 0)).sum())
     alone = alone_ps(messages)
     if alone is not None:
         more = np.maximum(messages["end_ps"] - messages["start_ps"] - alone, 0)[rows]

@@ -182,6 +182,18 @@ def test_round_trips_of_a_fixed_window_keep_their_way_there_and_back(queued: int
     assert found.get(LINES, 0) == saved
 
 
+@pytest.mark.parametrize(("sending", "saved"), [((20, 20, 20, 20), 0), ((10, 30, 10, 30), 0), ((60, 60, 60, 60), 120)])
+def test_messages_behind_each_other_share_the_round_trips_of_a_window(sending: tuple[int, ...], saved: int) -> None:
+    """Each has half of a window, which takes 40 ps to and fro; turns of 10 ps are as much shorter as sending."""
+    each_ps, none = np.array(sending), np.zeros(4, dtype=np.int64)
+    messages = dict.fromkeys(PARTS, none) | {"start_ps": none, "end_ps": each_ps + 30}
+    messages |= {"bytes": none + 500, "propagation_ps": none + 20, "turn_ps": none + 10, "serialisation_ps": each_ps}
+    segments = [Segment(MESSAGE, 0, 0, took + 30, message=row) for row, took in enumerate(sending)]
+    parts = parts_of_messages(segments, messages, 1000)
+    found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 1000, {})}
+    assert found.get(LINES, 0) == saved * (1 + 40 / sum(sending))
+
+
 def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
     assert what_ifs({}, {"lost_ps": 90, "serialisation_ps": 10}, 0, Lines(0, 0), 100, {}) == (
         WhatIf("without losses", 90),
