@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.small_run import small_system
+from support.small_run import SYSTEM, small_system
 
 import astra_ns3
 from astra_ns3.cli.main import status_of
@@ -363,6 +364,47 @@ def test_faster_lines_take_turns_on_connections_of_flows_with_them() -> None:
 
     slow, fast = played("100Gbps"), played("200Gbps")
     assert said_of(slow)["with lines twice as fast"] == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=0.03)
+
+
+@pytest.mark.parametrize(("control", "paced"), [("dcqcn", True), ("none", False)])
+def test_faster_lines_under_a_rate_that_holds_messages_say_that_rates_may_differ(control: str, paced: bool) -> None:
+    link, ecn = {"rate": "100Gbps", "delay": "500ns"}, {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}
+    switch = {"buffer": "32MB", "pfc": {}, "ecn": ecn}
+    topology = {"kind": "dumbbell", "left": 4, "right": 4, "link": link, "bottleneck": link, "switch": switch}
+    result = astra_ns3.run(
+        workload=parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLTOALL 4000000 0", "one"),
+        system=small_system(),
+        network=parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}}),
+        record=["timeline", "accounts"],
+    )
+    (lines,) = (each for each in explain(result).what_ifs if each.change == "with lines twice as fast")
+    assert any("rates of a congestion control" in words for words in lines.caveats) is paced
+
+
+def test_faster_lines_make_no_storm_of_pauses_shorter(tmp_path: Path) -> None:
+    """It ends at its own time, whatever the lines; all that remains is on lines of 100 Gb/s."""
+
+    def played(rate: str) -> astra_ns3.Result:
+        (own := tmp_path / rate).mkdir()
+        link, switch = {"rate": rate, "delay": "500ns"}, {"buffer": "8MB", "pfc": {}}
+        topology = {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": link, "switch": switch}
+        texts = {
+            "w.txt": "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 2000000 0\n",
+            "s.yaml": SYSTEM,
+            "n.json": json.dumps({"topology": topology, "transport": {"kind": "roce", "congestion_control": "none"}}),
+        }
+        for name, text in texts.items():
+            (own / name).write_text(text, encoding="utf-8")
+        storm = {"at": "50us", "nic": 3, "storm": True, "for": "500us"}
+        job = {"name": "a", "workload": "w.txt", "system": "s.yaml"}
+        scenario = {"network": "n.json", "jobs": [job], "events": [storm]}
+        (own / "x.json").write_text(json.dumps(scenario), encoding="utf-8")
+        return astra_ns3.run_scenario(scenario=own / "x.json", record=["timeline", "accounts"]).tenants["a"]
+
+    slow, fast = played("100Gbps"), played("200Gbps")
+    found = 1 - fast.finish_ps / slow.finish_ps
+    assert said_of(slow)["with lines twice as fast"] == pytest.approx(found, abs=0.03)
+    assert found < 0.3
 
 
 def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:

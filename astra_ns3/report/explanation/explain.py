@@ -27,6 +27,7 @@ from astra_ns3.report.explanation.parts import (
     MESSAGE,
     NIC_WAITS,
     PARTS,
+    PAUSED,
     PHASE,
     WHOLE,
     Segment,
@@ -53,6 +54,8 @@ from astra_ns3.report.explanation.what_ifs import (
     LATE,
     NO_SLOW_NPUS,
     OTHERS,
+    RATES,
+    RATES_OF_EVENTS,
     SLOWED_BESIDE,
     WINDOWS,
     Lines,
@@ -68,7 +71,7 @@ from astra_ns3.report.explanation.what_ifs import (
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
-from astra_ns3.report.ports import switch_names
+from astra_ns3.report.ports import storms, switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
@@ -88,6 +91,8 @@ TOP = 10
 # Messages with the same of these, as long, and with the same parts of their time, are one line.
 _ALIKE = ("collective", "bytes")
 _WAITED = ("queue_ps", "paused_ps", "slowed_ps")
+# A control whose rates hold messages back for no more than this share of a run makes little difference to it.
+_MUCH_OF_A_RUN = 0.05
 # A queue that never held more of a port's mean frames is no trouble.
 _FEW_FRAMES = 10
 # A message tells of so many of others that it waited behind.
@@ -238,6 +243,7 @@ def _what_would_help(
     if messages is not None and not remedy:  # a slowed line is a line
         beside = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
         messages = {**messages, **beside, "slowed_ps": np.zeros_like(messages["slowed_ps"])}
+        messages |= _pauses_but_for_storms(run, messages)
     lines, window_bytes = _lines(run, tables, iteration is None and collective is None), _fixed_window_bytes(run)
     trips = _round_trips(run, messages, hops)
     untold = collective is not None or (remedy and slowed)  # who waited for a slow NPU
@@ -248,9 +254,10 @@ def _what_would_help(
         known = None if remedy else messages
         faster = None if known is None else times_on_faster_lines(tables, known, segments, lines, window_bytes, trips)
         others = replayed(replay, slowed, iteration, faster)
+    parts = parts_of_messages(late, messages, window_bytes)
     found = what_ifs(
         _by_kind(late),
-        parts_of_messages(late, messages, window_bytes),
+        parts,
         waited_for_others(late, messages),
         lines,
         time_ps,
@@ -259,9 +266,23 @@ def _what_would_help(
         _by_credit(run, late, messages, trips),
     )
     untold_beside = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
+    rates = (RATES,) if parts["pacing_ps"] > _MUCH_OF_A_RUN * time_ps else ()
     return tuple(
-        replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, untold_beside)) for each in found
+        replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, (*untold_beside, *rates)))
+        for each in found
     )
+
+
+def _pauses_but_for_storms(run: Records, messages: Columns) -> Columns:
+    """Return the pauses of messages without those at the time of a storm, which lasts as long on any lines."""
+    took_ps = np.maximum(messages["end_ps"] - messages["start_ps"], 1)
+    apart = storms(run).mean_bps(messages["start_ps"], messages["start_ps"] + took_ps)
+    left_ps = np.round((1 - apart) * took_ps).astype(np.int64)
+    found = {}
+    for name in PAUSED:
+        stormy_ps = np.minimum(messages[name], left_ps)
+        found[name], left_ps = messages[name] - stormy_ps, left_ps - stormy_ps
+    return found
 
 
 def _by_chain(
@@ -295,7 +316,8 @@ def _caveats(
     windows = (WINDOWS,) if has_own_part(run.metadata) else ()
     if change == FASTER_LINES and not is_of_flows(run):
         windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
-        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *windows)
+        by_events = (RATES_OF_EVENTS,) if any("rate_bps" in event for event in run.events) else ()
+        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *by_events, *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
         return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)
     if change == FASTER_NPUS:
