@@ -23,7 +23,6 @@ from astra_ns3.transport.transport import (
     Told,
     Transport,
     TransportCosts,
-    WaysOfMessages,
 )
 from astra_ns3.transport.wire import (
     ETHERNET_HEADER_AND_FCS_BYTES,
@@ -345,7 +344,7 @@ class Tcp(Transport):
         control, ecn = str(numbers["type_id"]).removeprefix("ns3::Tcp"), "on" if numbers["ecn"] else "off"
         return ("TCP", f"{control}, ECN {ecn}"), {name: numbers[name] for name in _TOLD}
 
-    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+    def native(self, posting_ps: int) -> Mapping[str, bool | int | float | str]:
         """Return all numbers."""
         return asdict(self.parameters)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,15 +51,6 @@ class SharedByFlows:
 
     shared: str
     remedy: str
-
-
-class WaysOfMessages(NamedTuple):
-    """How messages use the equal ways of a network."""
-
-    packets_part: bool
-    """Packets of a message may take different ways."""
-    ways_differ: bool
-    """Equal ways between two hosts may have unlike lines."""
 
 
 A_ROUND_TRIP = -1
@@ -206,7 +197,7 @@ class Transport(ABC):
         return None
 
     @abstractmethod
-    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+    def native(self, posting_ps: int) -> Mapping[str, bool | int | float | str]:
         """Return what the native transport of this kind is made from, by the names that it reads.
 
         ``posting_ps``: what an NPU spends before it sends a message.

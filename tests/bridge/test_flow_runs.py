@@ -82,7 +82,7 @@ def test_a_flow_alone_over_roce_has_slowdown_1_whatever_its_size() -> None:
     assert of_all["slowdowns"]["max"] == 1.0
 
 
-def test_the_ideal_is_what_the_native_half_says_besides_the_endpoints() -> None:
+def test_the_ideal_of_a_flow_is_that_of_its_message_and_both_endpoints() -> None:
     network = parse_network(
         {
             "topology": {
@@ -98,9 +98,9 @@ def test_the_ideal_is_what_the_native_half_says_besides_the_endpoints() -> None:
     )
     flows = FlowList.of([0, 0, 2, 3], [1, 2, 3, 0], [10, 54_321, 3_000, 999_999], [0, 0, 0, 0])
     result = played(flows, network)
-    native = result.flows.sort_values("collective")["ideal_ps"].to_numpy()
+    messages = result.flows.sort_values("collective")["ideal_ps"].to_numpy()
     ours = result.completions.sort_values("flow")["ideal_ps"].to_numpy()
-    assert (ours - native).tolist() == [2 * ENDPOINT_PS] * 4
+    assert (ours - messages).tolist() == [2 * ENDPOINT_PS] * 4
 
 
 def test_two_flows_through_one_line_take_twice_the_time_of_one() -> None:

@@ -12,7 +12,7 @@ from astra_ns3.topology.routes import RouteTables
 from astra_ns3.transport.lossless import largest_wire_bytes
 from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
 
-# Of a pair, as the native half has it: where more of its ways differ, a bound stands for them.
+# Where more ways of a pair differ, a bound stands for them.
 _MOST_WAYS = 64
 
 

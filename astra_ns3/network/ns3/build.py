@@ -12,7 +12,6 @@ from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.credit_lanes import credit_orders
 from astra_ns3.network.door.description import Description, NativeValue
-from astra_ns3.network.ideal.ways import packets_part
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
@@ -23,7 +22,7 @@ from astra_ns3.topology.routes import RouteTables, pinned_choices
 from astra_ns3.transport.credits import next_lanes
 from astra_ns3.transport.lossless import largest_frame_bytes, largest_wire_bytes, port_headroom_bytes
 from astra_ns3.transport.network_outline import PortOutline
-from astra_ns3.transport.transport import Transport, WaysOfMessages
+from astra_ns3.transport.transport import Transport
 
 QUANTUM_BYTES = 2048
 """The bytes that a priority of weight one may send in its turn (DWRR); above the largest usual frame."""
@@ -36,9 +35,8 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
     transports, graph = plan.transports.values(), plan.graph
     for npus, name in plan.transport_of_dimensions:
         description.add("dimension", {"npus": npus, "transport": name})
-    ways = WaysOfMessages(packets_part(plan), plan.ways_differ)
     for each in transports:
-        description.transport(each.kind, {**each.native(plan.endpoint.delay_ps, ways), **_controls(plan, each.kind)})
+        description.transport(each.kind, {**each.native(plan.endpoint.delay_ps), **_controls(plan, each.kind)})
     watched = (switch.watchdog_ps for switch in graph.switch_configs)
     by_credit = any(switch.credits is not None for switch in graph.switch_configs)
     if by_credit or any(each.pauses_watched for each in transports):

@@ -149,7 +149,6 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "packets_part": routing_parts(plan),
         "parts_by_rate": routing.kind in _BY_QUEUES,
         "flowlet_gap_ps": routing.gap_ps if routing.kind == FLOWLET else 0,
-        "ways_differ": plan.ways_differ,
         "queues": meet_in_queues(plan),
         "grain_bytes": QUEUE_GRAIN_BYTES,
         "grain_share": QUEUE_GRAIN_SHARE,

@@ -33,7 +33,6 @@ from astra_ns3.transport.transport import (
     Told,
     Transport,
     TransportCosts,
-    WaysOfMessages,
 )
 
 BYTES_PER_MET_PAIR = 550
@@ -146,7 +145,7 @@ class Roce(Transport):
         """Return warnings of routing by which packets overtake each other and count as lost."""
         return reordering_warnings(self.keys.reliability, routing, self.parameters, self.outline)
 
-    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+    def native(self, posting_ps: int) -> Mapping[str, bool | int | float | str]:
         """Return all numbers, those of the congestion control behind ``control.``."""
         numbers = {name: value for name, value in vars(self.parameters).items() if name not in _ELSEWHERE}
         numbers |= {f"control.{name}": value for name, value in self.parameters.control_parameters.items()}
@@ -154,7 +153,7 @@ class Roce(Transport):
             numbers |= {f"faster.{rate_bps}.{name}": value for name, value in more.items()}
         if self.keys.own_control is None:
             numbers["control"] = self.parameters.congestion_control
-        return {**numbers, "posting_ps": posting_ps, **ways._asdict()}
+        return {**numbers, "posting_ps": posting_ps}
 
     def changed_control(self, given: Mapping[str, JsonValue]) -> Mapping[str, float]:
         """Return the numbers of the congestion control that ``given`` sets; its keys are those of a network file."""

@@ -93,7 +93,6 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     part("packets_part", flows.spreads);
     part("parts_by_rate", flows.spreadsByRate);
     part("flowlet_gap_ps", flows.flowletGapPs);
-    part("ways_differ", flows.waysDiffer);
     flows.rooms = ReadRooms(part);
     part("queues", flows.queues);
     part("grain_bytes", flows.grain.bytes);

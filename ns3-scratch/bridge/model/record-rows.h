@@ -99,7 +99,6 @@ FlowColumns()
         {"end_ps", [](const FlowRow& row) -> int64_t { return row.endPs; }},
         {"instance", [](const FlowRow& row) -> int64_t { return row.message.instance; }},
         {"row", [](const FlowRow& row) -> int64_t { return row.message.row; }},
-        {"ideal_ps", [](const FlowRow& row) -> int64_t { return row.message.idealPs; }},
     };
 }
 

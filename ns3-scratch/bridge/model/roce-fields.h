@@ -30,8 +30,6 @@ ForEachParameter(PART& part, ns3::RoceParameters& parameters)
     part("per_message", parameters.perMessage);
     part("queue_pairs_per_pair", parameters.queuePairsPerPair);
     part("split_messages", parameters.splitMessages);
-    part("packets_part", parameters.packetsPart);
-    part("ways_differ", parameters.waysDiffer);
     part("acknowledged", parameters.acknowledged);
     part("priority", parameters.priority);
     part("ack_priority", parameters.ackPriority);

@@ -125,7 +125,6 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     const bool isForeign = part.Has("control_factory");
     NamedControls named;
     shared.controls = ReadControl(part, named);
-    shared.idealTimes = context.description.observation.flows; // nobody else asks for them
     // A message that completes where it was sent, several that one packet completes, a control in
     // Python, and who watches would all act on more than one host.
     m_mayPlayHostsApart = !shared.parameters.acknowledged &&

@@ -18,7 +18,6 @@ struct CollectiveMessage
     uint32_t row{0};                 //!< which row of the schedule it is
     uint32_t sender{0};              //!< NPU that sends
     uint32_t receiver{0};            //!< NPU that receives
-    int64_t idealPs{0};              //!< time it would take alone on the network; 0: not known
     uint32_t channel{0};             //!< which channel of a collective library it belongs to
     uint32_t priority{OF_TRANSPORT}; //!< in which it travels; all of a pair and channel have one
 };

@@ -277,11 +277,6 @@ FlowMessageTransport::FindWays(Queue& queue)
             std::min(narrowestBps, static_cast<double>(line.port->GetRateBps()) / line.share);
     }
     queue.narrowestBps = static_cast<uint64_t>(narrowestBps);
-    queue.others.clear();
-    if (m_context.waysDiffer && !m_context.spreads)
-    {
-        queue.others = RocePath::FindEach(*m_context.hosts[from], to);
-    }
 }
 
 uint32_t
@@ -332,19 +327,6 @@ FlowMessageTransport::AlonePs(const FlowTransportKind& kind, const RocePath& pat
                          kind.WireBytes(packets.lastBytes));
 }
 
-int64_t
-FlowMessageTransport::IdealPs(const Queue& queue, uint64_t bytes) const
-{
-    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
-    const Way& way = m_ways[queue.way];
-    int64_t bestPs = AlonePs(kind, way.path, bytes);
-    for (const RocePath& other : queue.others)
-    {
-        bestPs = std::min(bestPs, AlonePs(kind, other, bytes));
-    }
-    return bestPs + way.answerPs;
-}
-
 void
 FlowMessageTransport::Send(const CollectiveMessage& message)
 {
@@ -357,9 +339,7 @@ FlowMessageTransport::Send(const CollectiveMessage& message)
         return;
     }
     const RoceCut cut(message.bytes, kind.splitMessages ? kind.queuePairs : WHOLE);
-    CollectiveMessage whole = message;
-    whole.idealPs = kind.splitMessages ? 0 : IdealPs(m_queues[first], message.bytes);
-    CollectiveMessage part = m_parts->Begin(whole, cut.parts);
+    CollectiveMessage part = m_parts->Begin(message, cut.parts);
     for (part.row = 0; part.row < cut.parts; ++part.row)
     {
         part.bytes = cut.BytesOf(part.row);
@@ -372,7 +352,6 @@ FlowMessageTransport::Post(uint32_t number, const CollectiveMessage& message)
 {
     Queue& queue = m_queues[number];
     queue.messages.push_back(message);
-    queue.messages.back().idealPs = IdealPs(queue, message.bytes);
     if (queue.messages.size() > 1)
     {
         return;

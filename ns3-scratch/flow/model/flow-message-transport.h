@@ -39,7 +39,6 @@ struct FlowContext
     bool spreads{false};                              //!< packets of a message part
     bool spreadsByRate{false};                        //!< and faster ports take more of them
     int64_t flowletGapPs{0};                          //!< a longer pause ends a way; 0: none does
-    bool waysDiffer{false};                           //!< equal ways may have unlike lines
     bool queues{false};                               //!< nothing slows senders: FlowQueues
     FlowGrain grain;                                  //!< of their mixtures
     std::vector<FlowRoom> rooms;                      //!< of the switches
@@ -136,7 +135,6 @@ class FlowMessageTransport : public MessageTransport,
         int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
         int64_t beganPs{0};                         //!< when the flow began
-        std::vector<RocePath> others;               //!< ways that its messages might take instead
         std::deque<CollectiveMessage> messages;     //!< the first is under way
     };
 
@@ -206,8 +204,6 @@ class FlowMessageTransport : public MessageTransport,
     static void SetWindows(Way& way, const FlowTransportKind& kind, uint64_t lowestBps);
     /// \return time that a message takes alone, without its acknowledgement. \param path its way
     static int64_t AlonePs(const FlowTransportKind& kind, const RocePath& path, uint64_t bytes);
-    /// \return time that a message would take alone over the best of its ways
-    int64_t IdealPs(const Queue& queue, uint64_t bytes) const;
     /// Put a message behind the others of a queue.
     void Post(uint32_t queue, const CollectiveMessage& message);
     /// Let the first message of a queue go.

@@ -122,7 +122,6 @@ struct RoceContext
     std::unordered_map<uint32_t, std::shared_ptr<const RoceControls>>
         changedControls; //!< makes those of NPUs whose controls have other numbers now
     RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
-    bool idealTimes{true};                        //!< messages are told their ideal times
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
     MessageAccountant* accountant{nullptr};       //!< who keeps accounts of messages, if anyone
     MessageAccount account;                       //!< the one that is worked out

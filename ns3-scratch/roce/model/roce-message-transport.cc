@@ -164,58 +164,6 @@ RoceMessageTransport::NumbersOf(const RocePath& path) const
     return numbers;
 }
 
-int64_t
-RoceMessageTransport::TravelPs(const RocePath& path, uint64_t bytes) const
-{
-    const uint64_t payload = m_context.parameters.payloadBytes;
-    const uint64_t packets = (bytes + payload - 1) / payload;
-    const uint64_t last = bytes - (packets - 1) * payload;
-    return path.TravelPs(packets - 1, WireBytes(std::min(bytes, payload)), WireBytes(last));
-}
-
-template <class Size>
-int64_t
-RoceMessageTransport::IdealPs(const PairName& name, const Size& size) const
-{
-    if (!m_context.idealTimes)
-    {
-        return 0;
-    }
-    const Paths& paths = m_senders[name.sender].paths[name.number];
-    if (paths.ways.empty())
-    {
-        return TravelPs(paths.path, size) + LastAckPs(paths.path);
-    }
-    int64_t therePs = INT64_MAX;
-    int64_t backPs = INT64_MAX;
-    for (const RocePath& way : paths.ways)
-    {
-        therePs = std::min(therePs, TravelPs(way, size));
-        backPs = std::min(backPs, LastAckPs(way));
-    }
-    return therePs + backPs;
-}
-
-int64_t
-RoceMessageTransport::TravelPs(const RocePath& path, const RoceCut& cut) const
-{
-    // The parts take turns, so that all their full packets come before what is left of each.
-    const uint64_t payload = m_context.parameters.payloadBytes;
-    const uint64_t others = cut.parts - cut.longer;
-    const uint64_t longBytes = cut.partBytes + 1;
-    const uint64_t full = cut.longer * (longBytes / payload) + others * (cut.partBytes / payload);
-    std::vector<RoceFrames> frames{{full, WireBytes(payload)}};
-    if (longBytes % payload > 0)
-    {
-        frames.push_back({cut.longer, WireBytes(longBytes % payload)});
-    }
-    if (cut.partBytes % payload > 0)
-    {
-        frames.push_back({others, WireBytes(cut.partBytes % payload)});
-    }
-    return path.TravelPs(frames);
-}
-
 uint32_t
 RoceMessageTransport::WireBytes(uint64_t payloadBytes) const
 {
@@ -228,19 +176,6 @@ uint32_t
 RoceMessageTransport::GetPayloadBytes() const
 {
     return m_context.parameters.payloadBytes;
-}
-
-int64_t
-RoceMessageTransport::LastAckPs(const RocePath& path) const
-{
-    const RoceParameters& parameters = m_context.parameters;
-    if (!parameters.acknowledged)
-    {
-        return 0;
-    }
-    return path.ExactAnswerPs(
-        std::max(parameters.ackBytes + parameters.ackTelemetryBytes, parameters.minimumFrameBytes) +
-        parameters.lineGapBytes);
 }
 
 int64_t
@@ -318,8 +253,7 @@ RoceMessageTransport::ChoosePorts(RoceAddress& address) const
 void
 RoceMessageTransport::UpdatePath(const PairName& name, bool isNew)
 {
-    Sender& sender = m_senders[name.sender];
-    Pair& pair = sender.pairs[name.number];
+    Pair& pair = m_senders[name.sender].pairs[name.number];
     // That of its newest queue pair if each message has its own, else of the first.
     const bool newest = m_context.parameters.perMessage && pair.next > 0;
     const RoceAddress address = AddressOf(name.sender, pair.receiver, newest ? pair.next - 1 : 0);
@@ -338,29 +272,6 @@ RoceMessageTransport::UpdatePath(const PairName& name, bool isNew)
         way.path.bandwidthDelayBytes = m_longest.bandwidthDelayBytes;
     }
     pair.way = m_context.ways.NumberOf(way);
-    if (m_context.idealTimes)
-    {
-        if (path)
-        {
-            sender.paths[name.number].path = std::move(*path);
-        }
-        UpdateWays(sender.paths[name.number], address, out);
-    }
-}
-
-void
-RoceMessageTransport::UpdateWays(Paths& paths, const RoceAddress& address, uint32_t out) const
-{
-    const FabricNetDevice& from = *m_hosts[address.senderHost];
-    if (m_context.parameters.packetsPart)
-    {
-        const auto widest = RocePath::FindWidest(from, out, address.receiverHost);
-        paths.ways.assign(widest ? 1 : 0, widest.value_or(RocePath()));
-    }
-    else if (m_context.parameters.waysDiffer)
-    {
-        paths.ways = RocePath::FindEach(from, address.receiverHost);
-    }
 }
 
 void
@@ -410,10 +321,6 @@ RoceMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
         if (!m_context.parameters.perMessage)
         {
             known.lasting.resize(known.lasting.size() + m_context.parameters.queuePairsPerPair);
-        }
-        if (m_context.idealTimes)
-        {
-            known.paths.emplace_back();
         }
         UpdatePath(name, true);
     }
@@ -482,10 +389,9 @@ RoceMessageTransport::TakeTurnOfChannel(const PairName& name, const CollectiveMe
 }
 
 void
-RoceMessageTransport::SendInParts(const PairName& name,
-                                  const CollectiveMessage& message,
-                                  const RoceCut& cut)
+RoceMessageTransport::SendInParts(const PairName& name, const CollectiveMessage& message)
 {
+    const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
     CollectiveMessage part = m_parts->Begin(message, cut.parts);
     for (part.row = 0; part.row < cut.parts; ++part.row)
     {
@@ -498,22 +404,18 @@ void
 RoceMessageTransport::Send(const CollectiveMessage& message)
 {
     const PairName name = FindPair(message.sender, message.receiver);
-    CollectiveMessage timed = message;
     if (m_parts)
     {
-        const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
-        timed.idealPs = IdealPs(name, cut);
-        SendInParts(name, timed, cut);
+        SendInParts(name, message);
         return;
     }
-    timed.idealPs = IdealPs(name, message.bytes);
     if (m_context.parameters.perMessage)
     {
         Pair& pair = m_senders[name.sender].pairs[name.number];
-        OpenQueuePair(name, pair.next++, message).Post(timed);
+        OpenQueuePair(name, pair.next++, message).Post(message);
         return;
     }
-    TakeTurn(name, message).Post(timed);
+    TakeTurn(name, message).Post(message);
 }
 
 void

@@ -12,7 +12,6 @@
 #include "roce-queue-pair.h"
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -83,27 +82,12 @@ class RoceMessageTransport : public MessageTransport,
     uint32_t GetPayloadBytes() const;
 
   private:
-    /// \return what the last acknowledgement adds to the time of a message
-    int64_t LastAckPs(const RocePath& path) const;
-
-    /// \param path a path of all parts \param cut of a message \return time to the last bit
-    int64_t TravelPs(const RocePath& path, const RoceCut& cut) const;
-    /// \param path a path \param bytes of a message \return time to the last bit
-    int64_t TravelPs(const RocePath& path, uint64_t bytes) const;
-
     /// What is known of an ordered pair of NPUs.
     struct Pair
     {
         uint32_t receiver; //!< NPU that receives
         uint32_t way;      //!< number of the way of its data
         uint32_t next;     //!< number of its next queue pair
-    };
-
-    /// The ways of a pair, kept where messages are told their ideal times.
-    struct Paths
-    {
-        RocePath path;              //!< way of its data
-        std::vector<RocePath> ways; //!< what its messages may take, if that isn't `path` alone
     };
 
     /// The queue pairs of one channel between two NPUs.
@@ -117,7 +101,6 @@ class RoceMessageTransport : public MessageTransport,
     struct Sender
     {
         std::vector<Pair> pairs;             //!< by the number of the receiver (RocePairTable)
-        std::deque<Paths> paths;             //!< the same, if asked for
         std::vector<RoceQueuePair*> lasting; //!< of each as many as it may have, by number
         std::unordered_map<uint64_t, ChannelPair>
             channels; //!< by channel and number, those of channels other than the first
@@ -130,10 +113,6 @@ class RoceMessageTransport : public MessageTransport,
         uint32_t number; //!< of the receiver
     };
 
-    /// \param name of a pair of NPUs \param size of a message: bytes, or its cut
-    /// \return time it would take alone over the fastest of the pair's ways, if that is asked for
-    template <class Size>
-    int64_t IdealPs(const PairName& name, const Size& size) const;
     /// \return name of a pair of NPUs, about which what is needed is found out
     PairName FindPair(uint32_t sender, uint32_t receiver);
     /// \param sender NPU that sends \param receiver NPU that receives \param number among all
@@ -146,8 +125,6 @@ class RoceMessageTransport : public MessageTransport,
     /// Find out the way of a pair's data as it is now. \param name of the pair \param isNew
     /// nothing is known of it yet
     void UpdatePath(const PairName& name, bool isNew);
-    /// Find out the ways that a pair's messages may take. \param address of its data
-    void UpdateWays(Paths& paths, const RoceAddress& address, uint32_t out) const;
     /// \param number among all queue pairs of the pair so far \param message the first that it
     /// carries, in whose priority it travels \return an open queue pair
     RoceQueuePair& OpenQueuePair(const PairName& name,
@@ -159,7 +136,7 @@ class RoceMessageTransport : public MessageTransport,
     /// The same for a channel other than the first, which has queue pairs of its own.
     RoceQueuePair& TakeTurnOfChannel(const PairName& name, const CollectiveMessage& message);
     /// Send a message over all lasting queue pairs of its pair. \param name of the pair
-    void SendInParts(const PairName& name, const CollectiveMessage& message, const RoceCut& cut);
+    void SendInParts(const PairName& name, const CollectiveMessage& message);
     /// Do something with each queue pair, host by host, in the order in which they were made.
     template <class Action>
     void ForEachQueuePair(const Action& action) const;

@@ -16,7 +16,6 @@ RoceMessageList::Append(const CollectiveMessage& message)
     node->instance = message.instance;
     node->bytes = message.bytes;
     node->startPs = message.startPs;
-    node->idealPs = message.idealPs;
     node->row = message.row;
     node->end = m_end + message.bytes;
     node->next = m_last ? m_last->next : node;

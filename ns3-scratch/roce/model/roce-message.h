@@ -35,7 +35,6 @@ struct RoceMessage final : public FabricInSlabs<RoceMessage>
     uint64_t bytes{0};                       //!< size
     uint64_t instance{0};                    //!< which run of a schedule it belongs to
     int64_t startPs{0};                      //!< when it was handed to the transport
-    int64_t idealPs{0};                      //!< time it would take alone; 0: not known
     std::unique_ptr<RoceMessageTimes> times; //!< for its account, if one is kept
     uint32_t row{0};                         //!< which row of the schedule it is
     bool isDone{false}; //!< acknowledged, and kept for the receiver to go on from

@@ -34,8 +34,6 @@ struct RoceParameters
     bool perMessage{false};         //!< a queue pair for each message, else for each pair of NPUs
     uint32_t queuePairsPerPair{1};  //!< how many of those for each pair of NPUs
     bool splitMessages{false};      //!< each message goes over all of them, else over the next
-    bool packetsPart{false};        //!< packets of a message may take different ways
-    bool waysDiffer{false};         //!< equal ways between two hosts may have unlike lines
     bool acknowledged{false};       //!< a message completes at the sender's last acknowledgement
     uint32_t priority{3};           //!< of data
     uint32_t ackPriority{3};        //!< of acknowledgements

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace ns3
@@ -17,88 +16,6 @@ namespace
 {
 constexpr uint32_t MOST_SWITCHES = 1000; // a longer path is a loop in the routing tables
 constexpr std::size_t USUAL_LINES = 6;   // of a path through three tiers
-constexpr std::size_t MOST_WAYS = 64;    // of a pair; where more differ, a bound stands for them
-
-/// Lines of a way from the last to the first, and their delays.
-struct Tail
-{
-    int64_t delayPs{0};                   //!< sum of propagation delays
-    std::vector<const FabricPort*> lines; //!< the ports that send, in turn, the last one first
-
-    /// \param other a way \return whether frames take the same time on both
-    bool IsLike(const Tail& other) const
-    {
-        return delayPs == other.delayPs &&
-               std::equal(lines.begin(),
-                          lines.end(),
-                          other.lines.begin(),
-                          other.lines.end(),
-                          [](const FabricPort* one, const FabricPort* another) {
-                              return one->GetRateBps() == another->GetRateBps() &&
-                                     one->GetAnnouncedBytes() == another->GetAnnouncedBytes();
-                          });
-    }
-};
-
-/// The ways to one destination, each kind of them once.
-class Tails
-{
-  public:
-    /// \param destination host where the ways end
-    explicit Tails(uint32_t destination)
-        : m_destination(destination)
-    {
-    }
-
-    /// \param node a switch \return the ways from there
-    const std::vector<Tail>& From(FabricSwitch* node)
-    {
-        const auto [entry, isNew] = m_tails.try_emplace(node);
-        if (isNew)
-        {
-            const FabricRoutes::Ports choices = node->GetRoutes().Find(m_destination);
-            std::vector<const FabricPort*> ports;
-            for (uint32_t place = 0; place < choices.count; ++place)
-            {
-                ports.push_back(PeekPointer(node->GetPort(choices.first[place])));
-            }
-            m_tails[node] = Over(ports);
-        }
-        return m_tails[node];
-    }
-
-    /// \param ports that a node may take \return the ways by them
-    std::vector<Tail> Over(const std::vector<const FabricPort*>& ports)
-    {
-        std::vector<Tail> found;
-        for (const FabricPort* port : ports)
-        {
-            auto* next = dynamic_cast<FabricSwitch*>(port->GetReceiver());
-            static const std::vector<Tail> ARRIVED{Tail{}};
-            const std::vector<Tail> behind = next ? From(next) : ARRIVED;
-            for (Tail tail : behind)
-            {
-                tail.delayPs += port->GetDelayPs();
-                tail.lines.push_back(port);
-                if (std::none_of(found.begin(), found.end(), [&tail](const Tail& other) {
-                        return other.IsLike(tail);
-                    }))
-                {
-                    found.push_back(std::move(tail));
-                }
-                if (found.size() > MOST_WAYS)
-                {
-                    return found;
-                }
-            }
-        }
-        return found;
-    }
-
-  private:
-    uint32_t m_destination;                                       //!< where ways end
-    std::unordered_map<FabricSwitch*, std::vector<Tail>> m_tails; //!< ways from switches
-};
 } // namespace
 
 void
@@ -139,36 +56,6 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
         }
         line = PeekPointer(next->GetPort(choices.first[0]));
     }
-}
-
-std::vector<RocePath>
-RocePath::FindEach(const FabricNetDevice& from, uint32_t destination)
-{
-    std::vector<const FabricPort*> ports;
-    for (const uint32_t choice : from.GetChoices(destination))
-    {
-        ports.push_back(PeekPointer(from.GetPort(choice)));
-    }
-    std::vector<RocePath> found;
-    const std::vector<Tail> tails = Tails(destination).Over(ports);
-    if (tails.size() > MOST_WAYS)
-    {
-        if (auto bound = FindWidest(from, 0, destination); bound && !bound->width.empty())
-        {
-            bound->width.assign(bound->lines.size(), 1.0);
-            found.push_back(std::move(*bound));
-        }
-        return found;
-    }
-    for (const Tail& tail : tails)
-    {
-        RocePath& path = found.emplace_back();
-        std::for_each(tail.lines.rbegin(), tail.lines.rend(), [&path](const FabricPort* line) {
-            path.Append(line);
-        });
-        path.switches = tail.lines.size() - 1;
-    }
-    return found;
 }
 
 std::optional<RocePath>
@@ -295,9 +182,16 @@ RocePath::ExactAnswerPs(uint32_t wireBytes) const
 int64_t
 RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const
 {
-    if (cutsThrough || !width.empty())
+    if (!width.empty())
     {
-        return TravelPs(std::vector<RoceFrames>{{fullFrames, fullWireBytes}, {1, lastWireBytes}});
+        return WidePs({{fullFrames, fullWireBytes}, {1, lastWireBytes}});
+    }
+    if (cutsThrough)
+    {
+        RocePathFrames sent(GetLines(false));
+        sent.Send(fullFrames, fullWireBytes);
+        sent.Send(1, lastWireBytes);
+        return delayPs + sent.GetLastPs();
     }
     int64_t leftPs = 0;
     for (const FabricPort* line : lines)
@@ -323,51 +217,6 @@ RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWir
         leftPs -= line->TransmissionPs(lastWireBytes);
     }
     return delayPs + longestPs;
-}
-
-int64_t
-RocePath::TravelPs(const std::vector<RoceFrames>& frames) const
-{
-    if (!width.empty())
-    {
-        return WidePs(frames);
-    }
-    if (cutsThrough)
-    {
-        RocePathFrames sent(GetLines(false));
-        for (const RoceFrames& group : frames)
-        {
-            sent.Send(group.count, group.wireBytes);
-        }
-        return delayPs + sent.GetLastPs();
-    }
-    // When the last frame of the groups so far leaves each line. A group that joins at one line and
-    // of which the last has passed another has taken each between once, and the slowest again for
-    // every frame but one.
-    std::vector<int64_t> leftPs(lines.size(), 0);
-    for (const RoceFrames& group : frames)
-    {
-        if (group.count == 0)
-        {
-            continue;
-        }
-        std::vector<int64_t> nextPs(lines.size(), 0);
-        for (std::size_t join = 0; join < lines.size(); ++join)
-        {
-            int64_t passedPs = 0;
-            int64_t slowestPs = 0;
-            for (std::size_t line = join; line < lines.size(); ++line)
-            {
-                const int64_t linePs = lines[line]->TransmissionPs(group.wireBytes);
-                passedPs += linePs;
-                slowestPs = std::max(slowestPs, linePs);
-                const auto others = static_cast<int64_t>(group.count - 1);
-                nextPs[line] = std::max(nextPs[line], leftPs[join] + passedPs + others * slowestPs);
-            }
-        }
-        leftPs = std::move(nextPs);
-    }
-    return delayPs + leftPs.back();
 }
 
 int64_t

@@ -62,15 +62,6 @@ struct RocePath
                                               uint32_t port,
                                               uint32_t destination);
 
-    /**
-     * What a message takes that keeps to one of the equal ways, whichever that is.
-     * \param from where they begin
-     * \param destination host where they end
-     * \return each way once, ways of the same lines being one; where too many differ, a bound on
-     *         each; none where nothing leads there
-     */
-    static std::vector<RocePath> FindEach(const FabricNetDevice& from, uint32_t destination);
-
     /// \param line the next line that it takes
     void Append(const FabricPort* line);
 
@@ -97,8 +88,6 @@ struct RocePath
      * \return time to the arrival of the last bit of all
      */
     int64_t TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const;
-    /// \param frames one group behind the other \return the same of all of them
-    int64_t TravelPs(const std::vector<RoceFrames>& frames) const;
     /// \param wireBytes bytes of an answer on the line, which goes back over the same links
     /// \return time to its last bit's arrival, as the ports take for it
     int64_t ExactAnswerPs(uint32_t wireBytes) const;

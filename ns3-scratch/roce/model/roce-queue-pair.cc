@@ -171,7 +171,6 @@ RoceQueuePair::MessageOf(const RoceMessage& message) const
     whole.row = message.row;
     whole.sender = m_address.senderNpu;
     whole.receiver = m_address.receiverNpu;
-    whole.idealPs = message.idealPs;
     return whole;
 }
 

@@ -14,6 +14,7 @@
 
 #include "ns3/simulator.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -75,6 +76,33 @@ MakeLink(uint64_t rateBps, int64_t delayPs)
     link.rateBps = rateBps;
     link.delayPs = delayPs;
     return link;
+}
+
+/// \param bytes of data in a packet \return its bytes on the line
+inline uint64_t
+PacketWireBytes(uint64_t bytes)
+{
+    return std::max<uint64_t>(bytes + 62, 64) + 20;
+}
+
+/// \param links in turn \param wireBytes of frames that follow each other \return when the last bit
+/// of all arrives if nothing else is there and each switch sends on what has come as a whole
+inline int64_t
+AlonePs(const std::vector<LinkParameters>& links, const std::vector<uint64_t>& wireBytes)
+{
+    std::vector<int64_t> freePs(links.size(), 0);
+    int64_t atPs = 0;
+    for (const uint64_t bytes : wireBytes)
+    {
+        atPs = 0;
+        for (std::size_t link = 0; link < links.size(); ++link)
+        {
+            freePs[link] = std::max(atPs, freePs[link]) +
+                           static_cast<int64_t>(bytes * 8'000 / (links[link].rateBps / GBPS));
+            atPs = freePs[link] + links[link].delayPs;
+        }
+    }
+    return atPs;
 }
 
 /// Hosts, switches and links with shortest routes, and a RoCE transport over them.

@@ -161,11 +161,10 @@ class FabricShortQueue : public FabricAdmissionRule
     check="""
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.plan import plan_network
-from astra_ns3.transport.transport import WaysOfMessages
 
 topology = {"npus": 2, "link": {"rate": "100Gbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}
 plan = plan_network(parse_network({"topology": topology, "transport": {"kind": "tcp", "waiting_bytes": "5KB"}}))
-assert plan.transports["tcp"].native(0, WaysOfMessages(False, False))["waiting_bytes"] == 5000
+assert plan.transports["tcp"].native(0)["waiting_bytes"] == 5000
 """,
     compiled=("ns3-scratch/bridge/model/tcp-session-transport.cc",),
 )

@@ -297,7 +297,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.instant import InstantTransport
 from astra_ns3.transport.network_outline import NetworkOutline
-from astra_ns3.transport.transport import Frames, Sizes, Told, Transport, TransportCosts, WaysOfMessages
+from astra_ns3.transport.transport import Frames, Sizes, Told, Transport, TransportCosts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -343,7 +343,7 @@ class Instant(Transport):
         """Return its only number."""
         return ("Instant", "at once"), numbers
 
-    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+    def native(self, posting_ps: int) -> Mapping[str, bool | int | float | str]:
         """Return its only number."""
         return self.in_force()
 ''',
@@ -385,7 +385,6 @@ from astra_ns3.experiments.validate import validate
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.plan import plan_network
 from astra_ns3.report.validation import validation_text
-from astra_ns3.transport.transport import WaysOfMessages
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 import numpy as np
@@ -400,7 +399,7 @@ assert found.warnings == ("nothing takes no time",), found.warnings
 assert found.in_force["instant"] == {"least_bytes": 2000} and found.forecast.packets == 4 * 6
 assert ["least", "2", "KB"] in [line.split() for line in validation_text(found.document()).splitlines()]
 plan = plan_network(network)
-assert plan.transports["instant"].native(0, WaysOfMessages(False, False)) == {"least_bytes": 2000}
+assert plan.transports["instant"].native(0) == {"least_bytes": 2000}
 ends = np.array([0], dtype=np.int32), np.array([1], dtype=np.int32)
 assert ideal_of(plan, "ns3")(*ends, np.array([1000])).tolist() == [2 * 64 * 80 + 2_000_000]
 """,
@@ -477,9 +476,9 @@ RECORDED_COLUMN = Recipe(
     lines={
         "ns3-scratch/bridge/model/record-rows.h": (
             (
-                '        {"ideal_ps", ',
+                '        {"row", [](const FlowRow&',
                 '        {"twice", [](const FlowRow& row) -> int64_t { return 2 * row.message.bytes; }},\n'
-                '        {"ideal_ps", ',
+                '        {"row", [](const FlowRow&',
             ),
         ),
         "astra_ns3/network/recorded.py": (
