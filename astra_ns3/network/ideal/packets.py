@@ -22,6 +22,8 @@ from astra_ns3.units import PS_PER_SECOND
 Numbers = npt.NDArray[np.int64]
 _PS_PER_BYTE = 8 * PS_PER_SECOND
 _NONE = -1
+_FEW_SIZES = 16  # of messages at once: those of a collective, whose times are kept
+_MOST_KNOWN = 10_000  # of these times, so that flows of all sizes fill no memory
 
 
 class PacketIdeal:
@@ -32,7 +34,9 @@ class PacketIdeal:
         self._untold = untold
         self._hosts = np.array(plan.graph.player_host, dtype=np.int64)
         self._class_of, self._members = _classes(plan.graph)
-        self._ways_of: dict[int, Ways] = {}
+        self._number_of = np.zeros(len(self._members) ** 2, dtype=np.int32)  # from 1 on; 0: not known
+        self._ways: dict[Ways, int] = {}
+        self._known: dict[tuple[str, Ways, int], int] = {}
         self._parts = packets_part(plan)
         self._differ = not self._parts and plan.ways_differ
         self._rounding_ps = plan.time_rounding_ps
@@ -65,20 +69,14 @@ class PacketIdeal:
         self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32]
     ) -> list[tuple[Ways, npt.NDArray[np.int64]]]:
         """Return the ways of pairs, and for each the places of the messages that may take them."""
-        if not len(sources):
-            return []
         classes = len(self._members)
         from_class, to_class = (self._class_of[self._hosts[ends]] for ends in (sources, destinations))
-        pairs, place = np.unique(from_class * classes + to_class, return_inverse=True)
-        taking: dict[Ways, list[int]] = {}
-        for number, pair in enumerate(pairs.tolist()):
-            if pair not in self._ways_of:
-                self._ways_of[pair] = self._find(*divmod(pair, classes))
-            taking.setdefault(self._ways_of[pair], []).append(number)
-        ways_of = np.zeros(len(pairs), dtype=np.int64)
-        for number, own in enumerate(taking.values()):
-            ways_of[own] = number
-        return [(ways, np.flatnonzero(ways_of[place] == number)) for number, ways in enumerate(taking)]
+        pairs = from_class * classes + to_class
+        for pair in np.unique(pairs[self._number_of[pairs] == 0]).tolist():
+            ways = self._find(*divmod(pair, classes))
+            self._number_of[pair] = self._ways.setdefault(ways, len(self._ways) + 1)
+        numbers, known = self._number_of[pairs], list(self._ways)
+        return [(known[number - 1], np.flatnonzero(numbers == number)) for number in np.unique(numbers).tolist()]
 
     def _find(self, from_class: int, to_class: int) -> Ways:
         ends = self._members[from_class][0], self._members[to_class][-1]
@@ -90,7 +88,17 @@ class PacketIdeal:
     def _times(self, kind: str, ways: Ways, sizes: Numbers) -> Numbers:
         transport = self._plan.transports[kind]
         answer = transport.answer_wire_bytes if transport.acknowledged else 0
-        return _with_answer(ways, transport.frames(sizes), answer, self._rounding_ps)
+        distinct, place = np.unique(sizes, return_inverse=True)
+        if len(distinct) > _FEW_SIZES:
+            return _with_answer(ways, transport.frames(sizes), answer, self._rounding_ps)
+        keys = [(kind, ways, size) for size in distinct.tolist()]
+        if any(key not in self._known for key in keys):
+            times = _with_answer(ways, transport.frames(distinct), answer, self._rounding_ps)
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            self._known.update(zip(keys, times.tolist(), strict=True))
+        found: Numbers = np.array([self._known[key] for key in keys], dtype=np.int64)[place]
+        return found
 
 
 def ideal_over_packets(plan: NetworkPlan) -> PacketIdeal:

@@ -30,14 +30,13 @@ namespace astra_ns3::test
 /// A row of the table of messages.
 struct Flow
 {
-    int64_t sender;     //!< NPU that sent
-    int64_t receiver;   //!< NPU that received
-    int64_t bytes;      //!< size
-    int64_t startPs;    //!< handed to the transport
-    int64_t endPs;      //!< read whole at the receiver
-    int64_t instance;   //!< phase
-    int64_t row;        //!< row of the schedule
-    int64_t alonePs{0}; //!< time it would take alone; 0: not known
+    int64_t sender;   //!< NPU that sent
+    int64_t receiver; //!< NPU that received
+    int64_t bytes;    //!< size
+    int64_t startPs;  //!< handed to the transport
+    int64_t endPs;    //!< read whole at the receiver
+    int64_t instance; //!< phase
+    int64_t row;      //!< row of the schedule
 
     bool operator==(const Flow&) const = default;
 };
@@ -160,7 +159,7 @@ class RecordingListener : public astra_ns3::SessionListener
         std::vector<Flow> flows;
         for (const auto& row : GetRows("flows"))
         {
-            flows.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]});
+            flows.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6]});
         }
         return flows;
     }

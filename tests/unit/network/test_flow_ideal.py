@@ -88,6 +88,17 @@ def test_the_acknowledgement_counts_if_it_completes_the_message() -> None:
     assert acknowledged - delivered == 2 * DELAY_PS + 2 * 84 * 80
 
 
+def test_kept_times_are_of_their_size_and_their_way() -> None:
+    """One packet each: 82 bytes around its data, over two lines of 100 Gb/s and, from side to side, one of 25."""
+    ideal = ideal_of(plan_network(dumbbell(payload=1000), EndpointModel()), "ns3")
+    assert ideal is not None
+    for sizes in ([100, 200], [200, 300], [100, 300], [*range(100, 130)], [100]):
+        for destination, byte_ps, delay_ps in ((1, 160, 2 * DELAY_PS), (2, 480, 2 * DELAY_PS + 2_000_000)):
+            here, there = (np.full(len(sizes), npu, dtype=np.int32) for npu in (0, destination))
+            expected = [(size + 82) * byte_ps + delay_ps for size in sizes]
+            assert ideal(here, there, np.array(sizes, dtype=np.int64)).tolist() == expected
+
+
 def test_of_tcp_segments_at_full_rate() -> None:
     # 100 Gb/s, MTU 1500 by default: what is on the line is data, 20 of IP, 20 of TCP, 12 of time stamps, 18 and 20.
     network = small_network()
