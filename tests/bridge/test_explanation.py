@@ -366,6 +366,24 @@ def test_faster_lines_take_turns_on_connections_of_flows_with_them() -> None:
     assert said_of(slow)["with lines twice as fast"] == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=0.03)
 
 
+@pytest.mark.parametrize(("size", "active"), [(250_000, 8), (500_000, 4), (1_000_000, 4), (500_000, 2), (125_000, 4)])
+def test_faster_lines_take_ways_away_that_others_bytes_hid(size: int, active: int) -> None:
+    """Of a ring's step, each message has a way of 1 us, and a line that is busy with others' bytes hides it."""
+
+    def played(rate: str) -> astra_ns3.Result:
+        link, switch = {"rate": rate, "delay": "500ns"}, {"buffer": "32MB", "pfc": {}}
+        topology = {"kind": "single-switch", "npus": 8, "link": link, "switch": switch}
+        return astra_ns3.run(
+            workload=parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {size} 0", "one"),
+            system=small_system(**{"preferred-dataset-splits": 8, "active-chunks-per-dimension": active}),
+            network=parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": "none"}}),
+            record=["timeline", "accounts"],
+        )
+
+    slow, fast = played("100Gbps"), played("200Gbps")
+    assert said_of(slow)["with lines twice as fast"] == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=0.045)
+
+
 @pytest.mark.parametrize(("control", "paced"), [("dcqcn", True), ("none", False)])
 def test_faster_lines_under_a_rate_that_holds_messages_say_that_rates_may_differ(control: str, paced: bool) -> None:
     link, ecn = {"rate": "100Gbps", "delay": "500ns"}, {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}

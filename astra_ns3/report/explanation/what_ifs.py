@@ -42,7 +42,7 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.recorded import Times
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
-from astra_ns3.report.own_bytes import Columns, Real, has_accounts
+from astra_ns3.report.own_bytes import Columns, Real, has_accounts, with_headers
 from astra_ns3.report.records import by_value
 from astra_ns3.report.tables import Numbers
 from astra_ns3.transport.transports import TRANSPORTS
@@ -63,6 +63,8 @@ FASTER = "faster_ps"
 _WITH_WINDOW = tuple(name for name in OF_SENDERS if name not in ("lost_ps", "transport_ps"))
 # Links within phases: messages, and what NPUs do with them.
 _MESSAGES, _BESIDE = (MESSAGE, PHASE), (ENDPOINT, CHANNEL, KERNEL, LATENCY, COPYING, BUSY, SLOT_LATENCY, SLOT_COPYING)
+# Parts of a message's time at the pace of its line, or of its rate.
+_AT_A_PACE = ("serialisation_ps", "pacing_ps")
 _OF_SWITCHES = ("switch_queue_ps", "switch_paused_ps")
 # Parts of a message's time after its last packet has left the NIC.
 _BEHIND_NIC = (*_OF_SWITCHES, "propagation_ps", "acknowledgement_ps", "later_ps")
@@ -95,7 +97,8 @@ class Lines:
     ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
     slow each other down, so a line's bytes take their time; False, too, where parts of messages aren't known, which may
     hide it. ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces
-    it. ``own_control``: a control of the user's own sets rates, and not by the line's.
+    it. ``own_control``: a control of the user's own sets rates, and not by the line's. ``with_headers``: bytes on the
+    line over data.
     """
 
     least_ps: int
@@ -107,6 +110,7 @@ class Lines:
     shared: bool = True
     controlled: bool = True
     own_control: bool = False
+    with_headers: float = 1
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool, parts_known: bool = True) -> Lines:
@@ -131,7 +135,8 @@ class Lines:
         twice_ps = least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2)
         is_own = any(":" in str(control) for control in controls)  # FILE:CLASS
         controlled = controls != {"none"}
-        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, shared, controlled, is_own)
+        flags = shared, controlled, is_own, with_headers(in_force) if abilities.needs_packets else 1
+        return cls(least_ps, twice_ps, grow, own_part, losses, chain_ps, *flags)
 
 
 RoundTrips = tuple[Real, Real]
@@ -215,9 +220,13 @@ def what_ifs(
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
     # A line that is busy most of the time needs less then; else round trips may hide what it is busy with.
     is_busy = lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps
-    saved_ps = lines.least_ps - lines.twice_ps if is_busy else 0
+    saved_ps = round((lines.least_ps - lines.twice_ps) * lines.with_headers) if is_busy else 0
     round_trips_ps = 0 if lines.windows_grow else with_turns.get("window_ps", 0)
-    saved_ps = min(saved_ps, max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2)
+    most_ps = max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2
+    if not lines.own_part and not round_trips_ps:  # waits behind others' bytes may go, which their ways hid
+        waits_ps = sum(parts.get(name, 0) for name in PACED_BY_LINES if name not in _AT_A_PACE)
+        most_ps = max(most_ps, waits_ps + sum(parts.get(name, 0) for name in _AT_A_PACE) // 2)
+    saved_ps = min(saved_ps, most_ps)
     found[FASTER_LINES] = _by_faster_lines_ps(by_credit, saved_ps, lines)
     found |= others
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
