@@ -402,8 +402,8 @@ def test_faster_lines_under_a_rate_that_holds_messages_say_that_rates_may_differ
 def test_faster_lines_make_no_storm_of_pauses_shorter(tmp_path: Path) -> None:
     """It ends at its own time, whatever the lines; all that remains is on lines of 100 Gb/s."""
 
-    def played(rate: str) -> astra_ns3.Result:
-        (own := tmp_path / rate).mkdir()
+    def played(rate: str, npus: int = 4) -> astra_ns3.Result:
+        (own := tmp_path / f"{rate} {npus}").mkdir()
         link, switch = {"rate": rate, "delay": "500ns"}, {"buffer": "8MB", "pfc": {}}
         topology = {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": link, "switch": switch}
         texts = {
@@ -414,7 +414,7 @@ def test_faster_lines_make_no_storm_of_pauses_shorter(tmp_path: Path) -> None:
         for name, text in texts.items():
             (own / name).write_text(text, encoding="utf-8")
         storm = {"at": "50us", "nic": 3, "storm": True, "for": "500us"}
-        job = {"name": "a", "workload": "w.txt", "system": "s.yaml"}
+        job = {"name": "a", "workload": "w.txt", "system": "s.yaml", "npus": list(range(npus))}
         scenario = {"network": "n.json", "jobs": [job], "events": [storm]}
         (own / "x.json").write_text(json.dumps(scenario), encoding="utf-8")
         return astra_ns3.run_scenario(scenario=own / "x.json", record=["timeline", "accounts"]).tenants["a"]
@@ -423,6 +423,9 @@ def test_faster_lines_make_no_storm_of_pauses_shorter(tmp_path: Path) -> None:
     found = 1 - fast.finish_ps / slow.finish_ps
     assert said_of(slow)["with lines twice as fast"] == pytest.approx(found, abs=0.03)
     assert found < 0.3
+    for result, beside in ((slow, False), (played("100Gbps", npus=3), True)):
+        (lines,) = (each for each in explain(result).what_ifs if each.change == "with lines twice as fast")
+        assert ("other jobs may then send at other times: not counted" in lines.caveats) is beside
 
 
 def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:

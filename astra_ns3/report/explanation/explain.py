@@ -53,6 +53,7 @@ from astra_ns3.report.explanation.what_ifs import (
     IN_ORDER_AS_NOW,
     LATE,
     NO_SLOW_NPUS,
+    OTHER_JOBS,
     OTHERS,
     RATES,
     RATES_OF_EVENTS,
@@ -69,6 +70,7 @@ from astra_ns3.report.explanation.what_ifs import (
     what_ifs,
 )
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
+from astra_ns3.report.network_of import network_of
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import storms, switch_names
@@ -285,6 +287,12 @@ def _pauses_but_for_storms(run: Records, messages: Columns) -> Columns:
     return found
 
 
+def _has_neighbours(run: Records) -> bool:
+    """Return whether a job leaves NPUs of its network to others."""
+    job, network = run.metadata.get("job"), network_of(run.metadata)
+    return job is not None and (network is None or len(job["npus"]) < network.npus)
+
+
 def _by_chain(
     run: Records,
     tables: Tables | None,
@@ -316,8 +324,9 @@ def _caveats(
     windows = (WINDOWS,) if has_own_part(run.metadata) else ()
     if change == FASTER_LINES and not is_of_flows(run):
         windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
+        by_jobs = (OTHER_JOBS,) if _has_neighbours(run) else ()
         by_events = (RATES_OF_EVENTS,) if any("rate_bps" in event for event in run.events) else ()
-        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *by_events, *windows)
+        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *by_events, *by_jobs, *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
         return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)
     if change == FASTER_NPUS:

@@ -56,6 +56,7 @@ LATE = "messages that slow NPUs send late, and together, wait for each other, to
 ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
 SLOWED_BESIDE = "collectives then slow computing for another time: not counted"
+OTHER_JOBS = "other jobs may then send at other times: not counted"
 RATES = "rates of a congestion control may then rise and fall otherwise: not counted"
 RATES_OF_EVENTS = "rates that events set count as twice as fast, too"
 WINDOWS = "windows may then open and close otherwise: not counted"
