@@ -219,15 +219,7 @@ def what_ifs(
         del found[LINE_RATE]
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
-    # A line that is busy most of the time needs less then; else round trips may hide what it is busy with.
-    is_busy = lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps
-    saved_ps = round((lines.least_ps - lines.twice_ps) * lines.with_headers) if is_busy else 0
-    round_trips_ps = 0 if lines.windows_grow else with_turns.get("window_ps", 0)
-    most_ps = max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2
-    if not lines.own_part and not round_trips_ps:  # waits behind others' bytes may go, which their ways hid
-        waits_ps = sum(parts.get(name, 0) for name in PACED_BY_LINES if name not in _AT_A_PACE)
-        most_ps = max(most_ps, waits_ps + sum(parts.get(name, 0) for name in _AT_A_PACE) // 2)
-    saved_ps = min(saved_ps, most_ps)
+    saved_ps = _of_a_busy_line_ps(kinds, parts, lines, time_ps, before_ps)
     found[FASTER_LINES] = _by_faster_lines_ps(by_credit, saved_ps, lines)
     found |= others
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
@@ -242,6 +234,23 @@ def what_ifs(
         else:
             bounded.append(WhatIf(words, ps))
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
+
+
+def _of_a_busy_line_ps(
+    kinds: Mapping[str, int], parts: Mapping[str, int], lines: Lines, time_ps: int, before_ps: int
+) -> int:
+    """Return what faster lines save of the time of a line that is busy most of it; parameters as :func:`what_ifs`.
+
+    Round trips may hide what a line is busy with. Waits behind others' bytes may go, which hid messages' ways.
+    """
+    if not lines.shared or not time_ps < 2 * lines.least_ps <= 2 * time_ps:
+        return 0
+    round_trips_ps = 0 if lines.windows_grow else _with_turns(parts).get("window_ps", 0)
+    most_ps = max(time_ps - before_ps - _hiding_ps(kinds, parts) - round_trips_ps, 0) // 2
+    if not lines.own_part and not round_trips_ps:
+        waits_ps = sum(parts.get(name, 0) for name in PACED_BY_LINES if name not in _AT_A_PACE)
+        most_ps = max(most_ps, waits_ps + sum(parts.get(name, 0) for name in _AT_A_PACE) // 2)
+    return min(round((lines.least_ps - lines.twice_ps) * lines.with_headers), most_ps)
 
 
 def parts_of_messages(segments: Sequence[Segment], messages: Columns | None, window_bytes: int = 0) -> Counter[str]:
