@@ -402,8 +402,8 @@ def test_faster_lines_under_a_rate_that_holds_messages_say_that_rates_may_differ
 def test_faster_lines_make_no_storm_of_pauses_shorter(tmp_path: Path) -> None:
     """It ends at its own time, whatever the lines; all that remains is on lines of 100 Gb/s."""
 
-    def played(rate: str, npus: int = 4) -> astra_ns3.Result:
-        (own := tmp_path / f"{rate} {npus}").mkdir()
+    def played(rate: str) -> astra_ns3.Result:
+        (own := tmp_path / rate).mkdir()
         link, switch = {"rate": rate, "delay": "500ns"}, {"buffer": "8MB", "pfc": {}}
         topology = {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": link, "switch": switch}
         texts = {
@@ -414,7 +414,7 @@ def test_faster_lines_make_no_storm_of_pauses_shorter(tmp_path: Path) -> None:
         for name, text in texts.items():
             (own / name).write_text(text, encoding="utf-8")
         storm = {"at": "50us", "nic": 3, "storm": True, "for": "500us"}
-        job = {"name": "a", "workload": "w.txt", "system": "s.yaml", "npus": list(range(npus))}
+        job = {"name": "a", "workload": "w.txt", "system": "s.yaml"}
         scenario = {"network": "n.json", "jobs": [job], "events": [storm]}
         (own / "x.json").write_text(json.dumps(scenario), encoding="utf-8")
         return astra_ns3.run_scenario(scenario=own / "x.json", record=["timeline", "accounts"]).tenants["a"]
@@ -423,9 +423,23 @@ def test_faster_lines_make_no_storm_of_pauses_shorter(tmp_path: Path) -> None:
     found = 1 - fast.finish_ps / slow.finish_ps
     assert said_of(slow)["with lines twice as fast"] == pytest.approx(found, abs=0.03)
     assert found < 0.3
-    for result, beside in ((slow, False), (played("100Gbps", npus=3), True)):
-        (lines,) = (each for each in explain(result).what_ifs if each.change == "with lines twice as fast")
-        assert ("other jobs may then send at other times: not counted" in lines.caveats) is beside
+
+
+@pytest.mark.parametrize(("jobs", "said"), [(1, False), (2, True)])
+def test_faster_lines_for_messages_behind_other_jobs_say_that_these_change_too(
+    jobs: int, said: bool, tmp_path: Path
+) -> None:
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "dumbbell", "left": 2, "right": 2, "link": link, "bottleneck": link}
+    network = {"topology": {**topology, "switch": {"buffer": "8MB", "pfc": {}}}, "transport": {"kind": "roce"}}
+    texts = {"w.txt": "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 500000 0\n", "s.yaml": SYSTEM}
+    some = [{"name": f"j{n}", "workload": "w.txt", "system": "s.yaml", "npus": [n, n + 2]} for n in range(jobs)]
+    texts |= {"n.json": json.dumps(network), "x.json": json.dumps({"network": "n.json", "jobs": some})}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    job = astra_ns3.run_scenario(scenario=tmp_path / "x.json", record=["timeline", "accounts"]).tenants["j0"]
+    (lines,) = (each for each in explain(job).what_ifs if each.change == "with lines twice as fast")
+    assert ("other jobs may then send at other times: not counted" in lines.caveats) is said
 
 
 def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:

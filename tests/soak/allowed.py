@@ -50,7 +50,20 @@ def with_more(
     return document
 
 
-_UNWANTED = ("name", "path", "file", "kind", "workload", "system", "network", "format", "python", "cache", "table")
+_UNWANTED = (
+    "name",
+    "path",
+    "file",
+    "kind",
+    "workload",
+    "system",
+    "network",
+    "format",
+    "python",
+    "cache",
+    "table",
+    "round_robin",
+)
 
 
 @cache

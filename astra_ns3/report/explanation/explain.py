@@ -70,7 +70,6 @@ from astra_ns3.report.explanation.what_ifs import (
     what_ifs,
 )
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
-from astra_ns3.report.network_of import network_of
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import storms, switch_names
@@ -134,7 +133,7 @@ def explain(
         dict(_by_kind(segments).most_common()),
         communications,
         _by_protocol(segments),
-        _what_would_help(run, tables, hops, segments, iteration, collective),
+        _what_would_help(run, tables, hops, served, segments, iteration, collective),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, (waits, served), segments, names, top),
@@ -230,6 +229,7 @@ def _what_would_help(
     run: Records,
     tables: Tables | None,
     hops: Columns | None,
+    served: Served,
     segments: tuple[Segment, ...],
     iteration: int | None,
     collective: int | None,
@@ -267,12 +267,17 @@ def _what_would_help(
         sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
         _by_credit(run, late, messages, trips),
     )
-    untold_beside = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
-    rates = (RATES,) if parts["pacing_ps"] > _MUCH_OF_A_RUN * time_ps else ()
-    return tuple(
-        replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, (*untold_beside, *rates)))
-        for each in found
-    )
+    not_replayed = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
+    beside = (*not_replayed, *_beside_lines(parts["pacing_ps"], time_ps, served, segments))
+    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, beside)) for each in found)
+
+
+def _beside_lines(pacing_ps: int, time_ps: int, served: Served, segments: Sequence[Segment]) -> Iterator[str]:
+    """Yield what faster lines change besides: rates that held the chain's messages back, and jobs ahead of them."""
+    if pacing_ps > _MUCH_OF_A_RUN * time_ps:
+        yield RATES
+    if served.others(np.array([each.message for each in segments if each.message >= 0], np.int64), 1):
+        yield OTHER_JOBS
 
 
 def _pauses_but_for_storms(run: Records, messages: Columns) -> Columns:
@@ -285,12 +290,6 @@ def _pauses_but_for_storms(run: Records, messages: Columns) -> Columns:
         stormy_ps = np.minimum(messages[name], left_ps)
         found[name], left_ps = messages[name] - stormy_ps, left_ps - stormy_ps
     return found
-
-
-def _has_neighbours(run: Records) -> bool:
-    """Return whether a job leaves NPUs of its network to others."""
-    job, network = run.metadata.get("job"), network_of(run.metadata)
-    return job is not None and (network is None or len(job["npus"]) < network.npus)
 
 
 def _by_chain(
@@ -324,9 +323,8 @@ def _caveats(
     windows = (WINDOWS,) if has_own_part(run.metadata) else ()
     if change == FASTER_LINES and not is_of_flows(run):
         windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
-        by_jobs = (OTHER_JOBS,) if _has_neighbours(run) else ()
         by_events = (RATES_OF_EVENTS,) if any("rate_bps" in event for event in run.events) else ()
-        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *by_events, *by_jobs, *windows)
+        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *by_events, *windows)
     if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
         return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)
     if change == FASTER_NPUS:
