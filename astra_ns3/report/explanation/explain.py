@@ -268,8 +268,8 @@ def _what_would_help(
         _by_credit(run, late, messages, trips),
     )
     not_replayed = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
-    beside = (*not_replayed, *_beside_lines(parts["pacing_ps"], time_ps, served, segments))
-    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, beside)) for each in found)
+    more = (*not_replayed, *_beside_lines(parts["pacing_ps"], time_ps, served, segments))
+    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, more)) for each in found)
 
 
 def _beside_lines(pacing_ps: int, time_ps: int, served: Served, segments: Sequence[Segment]) -> Iterator[str]:
