@@ -52,6 +52,7 @@ from astra_ns3.report.explanation.what_ifs import (
     FASTER_NPUS,
     IN_ORDER_AS_NOW,
     LATE,
+    MEET,
     NO_SLOW_NPUS,
     OTHER_JOBS,
     OTHERS,
@@ -242,10 +243,7 @@ def _what_would_help(
     )
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
-    if messages is not None and not remedy:  # a slowed line is a line
-        beside = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
-        messages = {**messages, **beside, "slowed_ps": np.zeros_like(messages["slowed_ps"])}
-        messages |= _pauses_but_for_storms(run, messages)
+    messages = messages if messages is None or remedy else _beside_events(run, messages)
     lines, window_bytes = _lines(run, tables, iteration is None and collective is None), _fixed_window_bytes(run)
     trips = _round_trips(run, messages, hops)
     untold = collective is not None or (remedy and slowed)  # who waited for a slow NPU
@@ -255,7 +253,7 @@ def _what_would_help(
     else:
         known = None if remedy else messages
         faster = None if known is None else times_on_faster_lines(tables, known, segments, lines, window_bytes, trips)
-        others = replayed(replay, slowed, iteration, faster)
+        others = replayed(replay, slowed, iteration, faster, time_ps)
     parts = parts_of_messages(late, messages, window_bytes)
     found = what_ifs(
         _by_kind(late),
@@ -269,7 +267,15 @@ def _what_would_help(
     )
     not_replayed = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
     more = (*not_replayed, *_beside_lines(parts["pacing_ps"], time_ps, served, segments))
-    return tuple(replace(each, caveats=_caveats(run, each.change, segments, slowed, remedy, more)) for each in found)
+    met = (MEET,) if replay is not None and _phases_meet(run, tables) else ()
+    rows = ((each, _caveats(run, each.change, segments, slowed, remedy, more)) for each in found)
+    return tuple(replace(each, caveats=said + met * (each.change in others)) for each, said in rows)
+
+
+def _phases_meet(run: Records, tables: Tables | None) -> bool:
+    """Return whether an NPU may be in several phases of collectives at a time."""
+    several = run.metadata["system"].get("active-chunks-per-dimension", 1) > 1
+    return several or (tables is not None and bool(tables.phase_dimension.max(initial=0) > 0))
 
 
 def _beside_lines(pacing_ps: int, time_ps: int, served: Served, segments: Sequence[Segment]) -> Iterator[str]:
@@ -280,16 +286,20 @@ def _beside_lines(pacing_ps: int, time_ps: int, served: Served, segments: Sequen
         yield OTHER_JOBS
 
 
-def _pauses_but_for_storms(run: Records, messages: Columns) -> Columns:
-    """Return the pauses of messages without those at the time of a storm, which lasts as long on any lines."""
+def _beside_events(run: Records, messages: Columns) -> Columns:
+    """Return messages for which a line that an event slows is a line, without pauses at the time of a storm.
+
+    A storm lasts as long on any lines.
+    """
+    found = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
+    found["slowed_ps"] = np.zeros_like(messages["slowed_ps"])
     took_ps = np.maximum(messages["end_ps"] - messages["start_ps"], 1)
     apart = storms(run).mean_bps(messages["start_ps"], messages["start_ps"] + took_ps)
     left_ps = np.round((1 - apart) * took_ps).astype(np.int64)
-    found = {}
     for name in PAUSED:
         stormy_ps = np.minimum(messages[name], left_ps)
         found[name], left_ps = messages[name] - stormy_ps, left_ps - stormy_ps
-    return found
+    return {**messages, **found}
 
 
 def _by_chain(

@@ -130,13 +130,17 @@ def replay_of(tables: Tables, segments: Iterable[Segment], slowed: Sequence[Slow
     return found if found.is_true else None
 
 
-def replayed(replay: Replay, slowed: Sequence[Slowed], iteration: int | None, lines: Times | None) -> dict[str, int]:
-    """Return the same as :func:`computing_saved`, and what faster lines save; ``lines``: phases' factors with these."""
+def replayed(
+    replay: Replay, slowed: Sequence[Slowed], iteration: int | None, lines: Times | None, time_ps: int
+) -> dict[str, int]:
+    """Return the same as :func:`computing_saved`, and what faster lines save; ``lines``: phases' factors with these.
+
+    What is twice as fast saves at most half of ``time_ps``, of what is explained.
+    """
     changes = {FASTER_NPUS: Change(compute=2), FASTER_LINES: None if lines is None else Change(times=lines)}
     changes[NO_SLOW_NPUS] = Change(pace=lambda npu: Pace(())) if slowed else None
-    return {
-        words: max(replay.saved_ps(change, iteration), 0) for words, change in changes.items() if change is not None
-    }
+    saved = {words: replay.saved_ps(change, iteration) for words, change in changes.items() if change is not None}
+    return {words: max(min(ps, ps if words == NO_SLOW_NPUS else time_ps // 2), 0) for words, ps in saved.items()}
 
 
 def slowed_beside(metadata: RunDocument) -> Fraction:

@@ -46,6 +46,7 @@ from astra_ns3.report.own_bytes import Columns, Real, has_accounts, with_headers
 from astra_ns3.report.records import by_value
 from astra_ns3.report.tables import Numbers
 from astra_ns3.transport.transports import TRANSPORTS
+from astra_ns3.units import LARGEST_INTEGER
 
 FASTER_LINES = "with lines twice as fast"
 FASTER_NPUS = "with NPUs that compute twice as fast"
@@ -56,6 +57,7 @@ LATE = "messages that slow NPUs send late, and together, wait for each other, to
 ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
 SLOWED_BESIDE = "collectives then slow computing for another time: not counted"
+MEET = "phases that meet then may slow each other otherwise: not counted"
 OTHER_JOBS = "other jobs may then send at other times: not counted"
 RATES = "rates of a congestion control may then rise and fall otherwise: not counted"
 RATES_OF_EVENTS = "rates that events set count as twice as fast, too"
@@ -308,8 +310,27 @@ def times_on_faster_lines(
     for group, same in by_value(of_messages):
         took_ps = (messages["end_ps"] - messages["start_ps"])[same].sum()
         saved_ps = _by_faster_lines_ps(_by_credit(messages, same, window_bytes, trips), 0, lines)
-        factors[groups == group] = 1 - share * min(saved_ps / max(int(took_ps), 1), 1)
+        saved = max(saved_ps / max(int(took_ps), 1), 0 if lines.own_part else _of_busy_lines(messages, same))
+        factors[groups == group] = 1 - share * min(saved, 1)
     return factors
+
+
+def _of_busy_lines(messages: Columns, rows: Numbers) -> float:
+    """Return what faster lines save of the time of messages that keep their senders' lines busy; 0 if they don't.
+
+    As :func:`_of_a_busy_line_ps`: waits behind others' bytes may go, which hid messages' ways.
+    """
+    of = {name: messages[name][rows] for name in (*PACED_BY_LINES, *_BEHIND_NIC, "window_ps", "start_ps", "end_ps")}
+    _, senders = np.unique(messages["source"][rows], return_inverse=True)
+    begins, ends = np.full(senders.max() + 1, LARGEST_INTEGER), np.zeros(senders.max() + 1, np.int64)
+    np.minimum.at(begins, senders, of["start_ps"])
+    np.maximum.at(ends, senders, of["end_ps"] - sum(of[name] for name in _BEHIND_NIC))
+    line, span = int((of["serialisation_ps"] - of["later_ps"]).sum()), int((ends - begins).sum())
+    if of["window_ps"].any() or not span < 2 * line:
+        return 0
+    paces = sum(int(of[name].sum()) for name in _AT_A_PACE)
+    waits = sum(int(of[name].sum()) for name in PACED_BY_LINES) - paces
+    return min(line / span / 2, (waits + paces / 2) / max(int((of["end_ps"] - of["start_ps"]).sum()), 1), 0.5)
 
 
 def _by_credit(messages: Columns, rows: Numbers, window_bytes: int, trips: RoundTrips | None) -> Sequence[OfCredit]:
