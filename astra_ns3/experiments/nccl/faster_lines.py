@@ -43,7 +43,12 @@ def with_choices_anew(run: Records, found: Explanation) -> Explanation:
         return found
     changes = [None if one.untold else _change(run, network, one) for one in on_chain(run, network, found)]
     words = _words([each for each in changes if each], all_known=None not in changes)
-    what_ifs = (replace(each, caveats=words) if ANEW in each.caveats else each for each in found.what_ifs)
+    what_ifs = (
+        replace(each, caveats=(*words, *(other for other in each.caveats if other != ANEW)))
+        if ANEW in each.caveats
+        else each
+        for each in found.what_ifs
+    )
     return replace(found, what_ifs=tuple(what_ifs))
 
 
