@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.roce_network import LOSSLESS, Flow, play_flows, roce_network, roce_star
@@ -148,21 +149,27 @@ def test_what_changes_elsewhere_changes_no_window(control: str, tmp_path: Path) 
     assert changed["ns3"] == pytest.approx(plain["ns3"], rel=1e-6)
 
 
-def test_adaptive_routing_sends_over_ports_in_proportion_to_their_rates(tmp_path: Path) -> None:
-    """A quarter of 100 Gb/s on one of two uplinks leaves 125 Gb/s for what the NIC sends at 100."""
+def _two_leaves(hosts: int, routing: str, **transport: Any) -> tuple[NetworkConfig, int]:
+    """Return a network in which two uplinks of 100 Gb/s leave each leaf, and the number of the first of them."""
     topology = {
         "kind": "leaf-spine",
         "leaves": 2,
         "spines": 2,
-        "hosts_per_leaf": 1,
+        "hosts_per_leaf": hosts,
         "link": _link("100Gbps"),
         "uplink": {"rate": "100Gbps"},
         "switch": SWITCH,
-        "routing": {"kind": "adaptive"},
+        "routing": {"kind": routing},
     }
+    network = roce_network(topology, congestion_control="none", payload=4096, **transport)
+    links = enumerate(build_graph(network.topology).links)
+    return network, next(number for number, link in links if link.kind != "link")
+
+
+def test_adaptive_routing_sends_over_ports_in_proportion_to_their_rates(tmp_path: Path) -> None:
+    """A quarter of 100 Gb/s on one of two uplinks leaves 125 Gb/s for what the NIC sends at 100."""
     reliability = {"kind": "selective-repeat", "reordering_packets": 64, "timeout": "20ms"}
-    network = roce_network(topology, congestion_control="none", payload=4096, reliability=reliability)
-    uplink = next(number for number, link in enumerate(build_graph(network.topology).links) if link.kind != "link")
+    network, uplink = _two_leaves(1, "adaptive", reliability=reliability)
     ends = _ends(network, 8 * MB, tmp_path, [Change(0, LinkTarget(uplink), State(rate_bps=25 * 10**9))])
     assert ends["ns3"] == pytest.approx(8 * MB * 80 * 4178 / 4096, rel=0.02)
     assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.02)
@@ -170,18 +177,7 @@ def test_adaptive_routing_sends_over_ports_in_proportion_to_their_rates(tmp_path
 
 def test_flowlets_of_flows_choose_ports_by_how_many_go_there_over_their_rates(tmp_path: Path) -> None:
     """Of five flows, one takes the uplink of 25 Gb/s, and four that of 100; all have 25 Gb/s."""
-    topology = {
-        "kind": "leaf-spine",
-        "leaves": 2,
-        "spines": 2,
-        "hosts_per_leaf": 5,
-        "link": _link("100Gbps"),
-        "uplink": {"rate": "100Gbps"},
-        "switch": SWITCH,
-        "routing": {"kind": "flowlet"},
-    }
-    network = roce_network(topology, congestion_control="none", payload=4096)
-    uplink = next(number for number, link in enumerate(build_graph(network.topology).links) if link.kind != "link")
+    network, uplink = _two_leaves(5, "flowlet")
     flows = [Flow(host, host + 5, MB, start_ps=US) for host in range(5)]
     changes = [Change(0, LinkTarget(uplink), State(rate_bps=25 * 10**9))]
     ends = play_flows(network, flows, tmp_path, backend="flow", changes=changes).table("flows").end_ps
