@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from astra_ns3.experiments.calls import forecast_scenario as forecast_scenario
     from astra_ns3.experiments.calls import run as run
     from astra_ns3.experiments.calls import run_scenario as run_scenario
-    from astra_ns3.experiments.nccl.explaining import explain as explain
+    from astra_ns3.experiments.explaining import explain as explain
     from astra_ns3.experiments.result import Result as Result
     from astra_ns3.experiments.scenario_result import ScenarioResult as ScenarioResult
     from astra_ns3.report.comparison.compare import compare as compare
@@ -34,7 +34,7 @@ _PLACES = {
     "FOREVER": "config.core.forever",
     "Tenant": "scenario.tenant",
     "compare": "report.comparison.compare",
-    "explain": "experiments.nccl.explaining",
+    "explain": "experiments.explaining",
     "forecast_scenario": "experiments.calls",
     "run": "experiments.calls",
     "run_scenario": "experiments.calls",

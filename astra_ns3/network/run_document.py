@@ -448,6 +448,9 @@ class RunDocument(ForeseenDocument, total=False):
     """Whether there was a hook."""
     limits: Mapping[str, int | float | None]
     """The limits that were given."""
+    asked: FileDocument
+    """The files, and the options of `run` that aren't at their defaults and have no key of their own. Null: given as an
+    object. Not in the folder of a job."""
     compute_slowdown: FileDocument | None
     """The file of `--compute-slowdown`, with what collectives take on a model's device; null: nothing is slowed."""
     hook_result: Any  # what a user's hook returned

@@ -100,21 +100,6 @@ def full_frame_bytes(run: Records) -> int:
     return int(_Frames.of(run.metadata.get("in_force") or {}, np.full(1, _LONG_BYTES)).full[0])
 
 
-def with_headers(in_force: FileDocument) -> float:
-    """Return the bytes on the line of a long message over its data."""
-    frames = _Frames.of(in_force, np.full(1, _LONG_BYTES))
-    return float((frames.before * frames.full + frames.last)[0] / _LONG_BYTES)
-
-
-def full_frame_ps(run: Records, messages: Columns, hops: Columns) -> Real:
-    """Return how long a full frame takes on each line that messages took, where the line was fastest."""
-    frames = _Frames.of(run.metadata.get("in_force") or {}, messages["bytes"])
-    found = hops["serialisation_ps"] * full_frame_bytes(run) / frames.last[hops["message"]]
-    for _, rows in by_value(hops["port"]):
-        found[rows] = found[rows].min()
-    return np.asarray(found, dtype=np.float64)
-
-
 def has_accounts(messages: Columns | None) -> bool:
     """Return whether messages have what they waited for."""
     return messages is not None and "turn_ps" in messages

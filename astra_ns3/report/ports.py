@@ -86,14 +86,6 @@ def changes_of_rates(records: Records) -> Pace:
     return _pace(1, ((start_ps, end_ps, 0) for spans in _rate_spans(records).values() for start_ps, end_ps, _ in spans))
 
 
-def storms(records: Records) -> Pace:
-    """Return a line that is stopped while a storm of pauses stops any line of a run."""
-    begin_ps = start_of(records.metadata)
-    events = (event for event in records.events if event.get("storm"))
-    spans = (span for event in events for span in event_spans(event, _FOREVER_PS, event.get("times", 1)))
-    return _pace(1, ((start_ps - begin_ps, end_ps - begin_ps, 0) for start_ps, end_ps in spans))
-
-
 def _rate_spans(records: Records) -> Mapping[int, list[tuple[int, int, int]]]:
     """Return when events change the rates of links on a run's clock, and to which, by the links' numbers."""
     begin_ps = start_of(records.metadata)

@@ -22,7 +22,6 @@ from astra_ns3.experiments.nccl.choices_of_run import (
     choices_text,
     has_choices,
 )
-from astra_ns3.experiments.nccl.faster_lines import with_choices_anew
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES
 from astra_ns3.system.file import parse_system
@@ -183,8 +182,7 @@ def test_groups_that_lie_differently_on_servers_are_not_played(tmp_path: Path) -
     assert "not played: its groups lie differently on servers" in choices_text([one])
     found = explain(result)
     (faster,) = [each for each in found.what_ifs if each.change == FASTER_LINES]
-    assert ANEW in faster.caveats
-    assert with_choices_anew(result, found) == found
+    assert faster.caveats == (ANEW,)
 
 
 def test_pat_is_one_of_the_choices(tmp_path: Path) -> None:
@@ -301,58 +299,34 @@ def algorithm_of(run: Any) -> str:
 
 
 @pytest.mark.parametrize("size", [2 << 20, 4 << 20])
-def test_faster_lines_name_what_nccl_chooses_on_them(size: int, tmp_path: Path) -> None:
-    slow, fast = (run_at(speed, layers(size), tmp_path) for speed in (1, 2))
+def test_faster_lines_are_played_with_what_nccl_chooses_on_them(size: int, tmp_path: Path) -> None:
+    work = tmp_path / "w.txt"
+    work.write_text(f"DATA\n1\nlayer0 -1 500 NONE 0 700 NONE 0 900 ALLREDUCE {size} 0\n", encoding="utf-8")
+    slow, fast = (run_at(speed, work, tmp_path) for speed in (1, 2))
     now, then = (algorithm_of(run).removeprefix("nccl ") for run in (slow, fast))
     assert now != then
     folders = [str(tmp_path / "1"), str(tmp_path / "2")]
-    found = run_command("explain", folders[0]).stdout
-    assert f"with lines twice as fast: NCCL would choose {then} in place of {now} for ALLREDUCE of" in found
-    (line,) = [line for line in explain(slow).text().splitlines() if ANEW in line]  # as a report's page has it
-    assert line == f"  with lines twice as fast: {ANEW}"
-    document = json.loads(run_command("explain", folders[0], "--json").stdout)
-    (change,) = [each for each in document["what_ifs"] if each["change"] == FASTER_LINES]
-    assert change["caveats"][0] in found
+    (line,) = [line for line in explain(slow).text().splitlines() if ANEW in line]
+    assert line.startswith("  with lines twice as fast  ")
+    assert line.endswith(f"), {ANEW}")
     compared = run_command("compare", *folders).stdout
     assert f" on 8 NPUs: nccl {now} -> nccl {then}" in compared
     assert compared.index("-> nccl") < compared.index("totals")
+    found = {each.change: each for each in astra_ns3.explain(slow, play=True).what_ifs}
+    assert found[FASTER_LINES].time_ps == slow.finish_ps - fast.finish_ps
+    assert found[FASTER_LINES].caveats == ()
 
 
 def test_faster_lines_change_no_choice_that_goes_by_a_server(tmp_path: Path) -> None:
-    run = run_at(1, layers(4 << 20), tmp_path, server="dgx-h100")
-    found = explain(run)
-    assert any(each.change == FASTER_LINES for each in found.what_ifs)
-    told = [words for each in with_choices_anew(run, found).what_ifs for words in each.caveats]
-    assert not any("NCCL" in words for words in told)
-
-
-def test_faster_lines_that_keep_the_choice_say_so(tmp_path: Path) -> None:
-    run = run_at(1, layers(4 << 20), tmp_path, NCCL_ALGO="Ring", NCCL_PROTO="Simple", NCCL_MAX_NCHANNELS=4)
-    found = with_choices_anew(run, explain(run))
+    found = explain(run_at(1, layers(4 << 20), tmp_path, server="dgx-h100"))
     (faster,) = [each for each in found.what_ifs if each.change == FASTER_LINES]
-    assert faster.caveats[0] == "NCCL would choose the same for the collectives of the chain"
-
-
-def test_faster_lines_name_an_all_to_all_s_channels_too(tmp_path: Path) -> None:
-    """A NIC of 100 Gb/s has one channel a peer, one of 200 two; the all-reduce is played the same way by both."""
-    reduced = "small -1 500 NONE 0 700 NONE 0 900 ALLREDUCE 3000 0"
-    work = parse_workload(f"DATA\n2\nlarge -1 500 NONE 0 700 NONE 0 900 ALLTOALL 9600000 0\n{reduced}\n", "small.txt")
-    slow, fast = (run_at(speed, work, tmp_path) for speed in (1, 2))
-    was, is_now = ({row["kind"]: row["algorithm"] for row in run.rows("collectives.csv")} for run in (slow, fast))
-    assert (was["ALLTOALL"], is_now["ALLTOALL"]) == ("nccl SendRecv Simple x1", "nccl SendRecv Simple x2")
-    assert was["ALLREDUCE"] == is_now["ALLREDUCE"]
-    (faster,) = [each for each in with_choices_anew(slow, explain(slow)).what_ifs if each.change == FASTER_LINES]
-    assert faster.caveats[0] == (
-        "NCCL would choose SendRecv Simple x2 in place of SendRecv Simple x1 for ALLTOALL of 9.6 MB: not counted"
-    )
+    assert faster.caveats == ()
 
 
 def test_python_explains_as_the_command_does(tmp_path: Path) -> None:
-    """With NCCL's new choices for faster lines in both, and the others played where that is asked for."""
+    """NCCL's other choices are played where that is asked for."""
     result = run_at(1, layers(60_000), tmp_path)
-    for options in ({}, {"choices": True}):
-        found = astra_ns3.explain(result, **options)
-        told = run_command("explain", str(tmp_path / "1"), "--json", *(f"--{name}" for name in options))
+    for choices in (False, True):
+        found = astra_ns3.explain(result, choices=choices)
+        told = run_command("explain", str(tmp_path / "1"), "--json", *["--choices"] * choices)
         assert json.loads(told.stdout) == json.loads(json.dumps(found.document()))
-    (faster,) = [each for each in astra_ns3.explain(result).what_ifs if each.change == FASTER_LINES]
-    assert ANEW not in faster.caveats

@@ -155,6 +155,10 @@ class TopologyBase(ConfigModel):
         """Return the topology with the links of each dimension so many times as fast; rates are whole bits a second."""
         return with_faster_links(self, factors[0])
 
+    def faster(self, factor: float) -> Self:
+        """Return the topology with all links so many times as fast; raises InputError for one that can't be."""
+        return self.scaled([factor] * len(self.line_rates()))
+
     def nic_count(self) -> int:
         """How many NICs there are: one for each NPU."""
         return self.npu_count()
@@ -224,12 +228,13 @@ class Oversubscribed(Protocol):
 
 
 _Group = TypeVar("_Group", bound=ConfigModel)
+_Link = TypeVar("_Link", bound=LinkConfig)
 _Value = ConfigModel | tuple["_Value", ...] | str | float | None
 # How NPUs of one host talk is no part of the network.
 _INSIDE_HOSTS = "local"
 
 
-def times(link: LinkConfig, factor: float) -> LinkConfig:
+def times(link: _Link, factor: float) -> _Link:
     """Return a link that is ``factor`` times as fast, at least a bit a second."""
     return link.model_copy(update={"rate_bps": max(1, round(link.rate_bps * factor))})
 

@@ -26,9 +26,10 @@ from astra_ns3.config.formats.htsim_topology import looks_like_htsim, parse_htsi
 from astra_ns3.config.formats.infragraph.graph import looks_like_infragraph, parse_infragraph
 from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
-from astra_ns3.config.topology.base import Forwarding, TopologyBase
+from astra_ns3.config.topology.base import Forwarding, TopologyBase, times
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.frozen import replace
 from astra_ns3.units import counted
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ class FileTopology(TopologyBase):
     """The bandwidth of a message in each dimension of ASTRA-sim's network, the innermost first. Absent: as in the
     file."""
     _content: PlainGraph | Grid | None = PrivateAttr(default=None)
+    _speed: float = PrivateAttr(default=1)
+    """So many times as fast as in the file are the links of a graph."""
 
     @field_validator("path")
     @classmethod
@@ -139,8 +142,13 @@ class FileTopology(TopologyBase):
             completion = Completion(
                 hosts=self.hosts, attributes=self.attributes, defaults=self.defaults, links=self.links
             )
-            self._content = read_graph_file(self.path, self.format, completion)
+            self._content = self._sped_up(read_graph_file(self.path, self.format, completion))
         return self._content if self.rates_bps is None else self._with_rates(self._content, self.rates_bps)
+
+    def _sped_up(self, content: PlainGraph | Grid) -> PlainGraph | Grid:
+        if self._speed == 1 or not isinstance(content, PlainGraph):
+            return content
+        return replace(content, links=tuple(times(link, self._speed) for link in content.links))
 
     def _with_rates(self, content: PlainGraph | Grid, rates_bps: tuple[int, ...]) -> Grid:
         """Return the dimensions with other bandwidths. Raises the error of a key; validation asks first."""
@@ -195,6 +203,14 @@ class FileTopology(TopologyBase):
         refuse(isinstance(self.content(), PlainGraph), "is a graph whose links belong to no dimension", self.path)
         rates_bps = [max(1, round(old * factor)) for old, factor in zip(self.built_bandwidths(), factors, strict=True)]
         return self.model_copy(update={"rates_bps": tuple(rates_bps)})
+
+    def faster(self, factor: float) -> Self:
+        """Return the topology with all links so many times as fast, those of a graph, too."""
+        if not isinstance(self.content(), PlainGraph):
+            return super().faster(factor)
+        found = self.model_copy()
+        found._speed, found._content = self._speed * factor, None
+        return found
 
     def nic_count(self) -> int:
         """Return one for each NPU, if switches join NPUs in the outermost dimension of an analytical network."""

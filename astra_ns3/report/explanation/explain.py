@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -11,8 +11,6 @@ import numpy.typing as npt
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.network.run_document import RunDocument
-from astra_ns3.report.explanation.ahead import first_ahead
-from astra_ns3.report.explanation.credit import credit_round_trips
 from astra_ns3.report.explanation.explanation import (
     ChannelTime,
     Communication,
@@ -25,55 +23,31 @@ from astra_ns3.report.explanation.explanation import (
 from astra_ns3.report.explanation.parts import (
     KINDS,
     MESSAGE,
-    NIC_WAITS,
     PARTS,
-    PAUSED,
     PHASE,
     WHOLE,
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
-from astra_ns3.report.explanation.recorded import beside_ps
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.explanation.served import Served
-from astra_ns3.report.explanation.slowed import (
-    Slowed,
-    computing_saved,
-    replay_of,
-    replayed,
-    since_still,
-    slowed_beside,
-    slowed_npus,
-)
+from astra_ns3.report.explanation.slowed import Slowed, beside_ps, slowed_beside, slowed_npus, slowness_of
 from astra_ns3.report.explanation.what_ifs import (
     ANEW,
-    AT_LEAST,
     FASTER_LINES,
     FASTER_NPUS,
-    IN_ORDER_AS_NOW,
-    LATE,
-    MEET,
     NO_SLOW_NPUS,
-    OTHER_JOBS,
-    OTHERS,
-    RATES,
-    RATES_OF_EVENTS,
-    SLOWED_BESIDE,
-    WINDOWS,
-    Lines,
-    OfCredit,
-    RoundTrips,
+    ORDER,
+    Bounds,
     WhatIf,
-    has_own_part,
     parts_of_messages,
-    times_on_faster_lines,
     waited_for_others,
     what_ifs,
 )
 from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
-from astra_ns3.report.ports import storms, switch_names
+from astra_ns3.report.ports import switch_names
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
@@ -93,8 +67,6 @@ TOP = 10
 # Messages with the same of these, as long, and with the same parts of their time, are one line.
 _ALIKE = ("collective", "bytes")
 _WAITED = ("queue_ps", "paused_ps", "slowed_ps")
-# A control whose rates hold messages back for no more than this share of a run makes little difference to it.
-_MUCH_OF_A_RUN = 0.05
 # A queue that never held more of a port's mean frames is no trouble.
 _FEW_FRAMES = 10
 # A message tells of so many of others that it waited behind.
@@ -134,7 +106,7 @@ def explain(
         dict(_by_kind(segments).most_common()),
         communications,
         _by_protocol(segments),
-        _what_would_help(run, tables, hops, served, segments, iteration, collective),
+        _what_would_help(run, tables, segments, whole=whole),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, (waits, served), segments, names, top),
@@ -181,40 +153,6 @@ def _beside(tables: Tables | None, metadata: RunDocument) -> tuple[int, float]:
     return (0, 1) if tables is None or factor == 1 else (beside_ps(tables, int(metadata["report_npu"])), float(factor))
 
 
-def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
-    known = tables is not None and has_accounts(tables.messages)
-    return Lines.of(run.metadata, whole=whole, parts_known=known)
-
-
-def _round_trips(run: Records, messages: Columns | None, hops: Columns | None) -> RoundTrips | None:
-    """Return the round trips of each message's credit; None if they aren't known, as without credit."""
-    credits_given = (run.metadata.get("in_force") or {}).get("credits")
-    if messages is None or hops is None or not credits_given or is_analytical(run):
-        return None
-    return credit_round_trips(run, messages, hops)
-
-
-def _by_credit(
-    run: Records, segments: Sequence[Segment], messages: Columns | None, trips: RoundTrips | None
-) -> Sequence[OfCredit]:
-    """Return the parts of the chain's messages by how credit limits them; none if that isn't known."""
-    if trips is None:
-        return ()
-    alike = defaultdict[tuple[float, float], list[Segment]](list)
-    for each in segments:
-        alike[(trips[0][each.message], trips[1][each.message]) if each.message >= 0 else (1, 1)].append(each)
-    window_bytes = _fixed_window_bytes(run)
-    return [OfCredit(parts_of_messages(group, messages, window_bytes), *both) for both, group in alike.items()]
-
-
-def _fixed_window_bytes(run: Records) -> int:
-    """Return how much of a message may be under way; 0 without a window, or with one of its path."""
-    roce = (run.metadata.get("in_force") or {}).get("roce")
-    if not roce or roce["window_of_path"]:
-        return 0
-    return int(roce["window_bytes"]) * (roce["queue_pairs_per_pair"] if roce["split_messages"] else 1)
-
-
 def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
     """Return whether NCCL chose for a collective of the chain by the network file's lines, and not by a server's."""
     table = run.metadata.get("system", {}).get("nccl") or {}
@@ -227,119 +165,25 @@ def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
 
 
 def _what_would_help(
-    run: Records,
-    tables: Tables | None,
-    hops: Columns | None,
-    served: Served,
-    segments: tuple[Segment, ...],
-    iteration: int | None,
-    collective: int | None,
+    run: Records, tables: Tables | None, segments: tuple[Segment, ...], *, whole: bool
 ) -> tuple[WhatIf, ...]:
-    """Return the changes that would help, the most first."""
-    messages, slowed, late = (
-        None if tables is None else tables.messages,
-        slowed_npus(run.metadata),
-        since_still(segments),
-    )
-    time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(run.metadata)
-    remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
-    messages = messages if messages is None or remedy else _beside_events(run, messages)
-    lines, window_bytes = _lines(run, tables, iteration is None and collective is None), _fixed_window_bytes(run)
-    trips = _round_trips(run, messages, hops)
-    untold = collective is not None or (remedy and slowed)  # who waited for a slow NPU
-    replay = None if tables is None or untold else replay_of(tables, segments, slowed)
-    if tables is None or replay is None:
-        others = _by_chain(run, tables, messages, segments, slowed, (iteration, collective))
-    else:
-        known = None if remedy else messages
-        faster = None if known is None else times_on_faster_lines(tables, known, segments, lines, window_bytes, trips)
-        others = replayed(replay, slowed, iteration, faster, time_ps)
-    parts = parts_of_messages(late, messages, window_bytes)
+    """Return the changes that may help, those first that may help most; none without a chain."""
+    if not segments:
+        return ()
+    messages = None if tables is None else tables.messages
+    metadata = run.metadata
     found = what_ifs(
-        _by_kind(late),
-        parts,
-        waited_for_others(late, messages),
-        lines,
-        time_ps,
-        others,
-        sum(segment.time_ps for segment in segments[: len(segments) - len(late)]),
-        _by_credit(run, late, messages, trips),
+        _by_kind(segments),
+        parts_of_messages(segments, messages),
+        waited_for_others(segments, messages),
+        Bounds.of(metadata, whole=whole),
+        sum(segment.time_ps for segment in segments),
+        slowness_of(metadata),
     )
-    not_replayed = () if FASTER_LINES in others or slowed_beside(run.metadata) == 1 else (SLOWED_BESIDE,)
-    more = (*not_replayed, *_beside_lines(parts["pacing_ps"], time_ps, served, segments))
-    met = (MEET,) if replay is not None and _phases_meet(run, tables) else ()
-    rows = ((each, _caveats(run, each.change, segments, slowed, remedy, more)) for each in found)
-    return tuple(replace(each, caveats=said + met * (each.change in others)) for each, said in rows)
-
-
-def _phases_meet(run: Records, tables: Tables | None) -> bool:
-    """Return whether an NPU may be in several phases of collectives at a time."""
-    several = run.metadata["system"].get("active-chunks-per-dimension", 1) > 1
-    return several or (tables is not None and bool(tables.phase_dimension.max(initial=0) > 0))
-
-
-def _beside_lines(pacing_ps: int, time_ps: int, served: Served, segments: Sequence[Segment]) -> Iterator[str]:
-    """Yield what faster lines change besides: rates that held the chain's messages back, and jobs ahead of them."""
-    if pacing_ps > _MUCH_OF_A_RUN * time_ps:
-        yield RATES
-    if served.others(np.array([each.message for each in segments if each.message >= 0], np.int64), 1):
-        yield OTHER_JOBS
-
-
-def _beside_events(run: Records, messages: Columns) -> Columns:
-    """Return messages for which a line that an event slows is a line, without pauses at the time of a storm.
-
-    A storm lasts as long on any lines.
-    """
-    found = {name: messages[name] + messages["slowed_ps"] for name in ("serialisation_ps", "ideal_ps")}
-    found["slowed_ps"] = np.zeros_like(messages["slowed_ps"])
-    took_ps = np.maximum(messages["end_ps"] - messages["start_ps"], 1)
-    apart = storms(run).mean_bps(messages["start_ps"], messages["start_ps"] + took_ps)
-    left_ps = np.round((1 - apart) * took_ps).astype(np.int64)
-    for name in PAUSED:
-        stormy_ps = np.minimum(messages[name], left_ps)
-        found[name], left_ps = messages[name] - stormy_ps, left_ps - stormy_ps
-    return {**messages, **found}
-
-
-def _by_chain(
-    run: Records,
-    tables: Tables | None,
-    messages: Columns | None,
-    segments: tuple[Segment, ...],
-    slowed: Sequence[Slowed],
-    part: tuple[int | None, int | None],
-) -> Mapping[str, int]:
-    """Return what faster NPUs save by the chain alone; ``part``: the iteration and the collective, None for all."""
-    members = None if tables is None else tables.members
-    waits_ps = sum(parts_of_messages(segments, messages).get(name, 0) for name in NIC_WAITS)
-    known = messages is not None and has_accounts(messages)
-    ahead = _chain(tables, *part, first_ahead(run, messages)) if messages is not None and known else segments
-    return computing_saved(segments, ahead, waits_ps, slowed, members)
-
-
-def _caveats(
-    run: Records,
-    change: str,
-    segments: Sequence[Segment],
-    slowed: Sequence[Slowed],
-    remedy: str,
-    beside: tuple[str, ...],
-) -> tuple[str, ...]:
-    """Return what else a change may change; ``remedy``: how to record what messages waited for.
-
-    ``beside``: what faster lines change besides.
-    """
-    windows = (WINDOWS,) if has_own_part(run.metadata) else ()
-    if change == FASTER_LINES and not is_of_flows(run):
-        windows = windows or ((WINDOWS,) if _fixed_window_bytes(run) else ())
-        by_events = (RATES_OF_EVENTS,) if any("rate_bps" in event for event in run.events) else ()
-        return (*((ANEW,) if nccl_chose_by_lines(run, segments) else ()), *beside, *by_events, *windows)
-    if change in (FASTER_NPUS, NO_SLOW_NPUS) and slowed:
-        return (f"{AT_LEAST}: run with {remedy}" if remedy else IN_ORDER_AS_NOW, *windows)
-    if change == FASTER_NPUS:
-        return windows
-    return (LATE,) if change == OTHERS and slowed else ()
+    known, anew = has_accounts(messages), (ANEW,) if nccl_chose_by_lines(run, segments) else ()
+    caveats = {FASTER_LINES: anew, FASTER_NPUS: (ORDER,), NO_SLOW_NPUS: (ORDER,)}
+    rows = (each for each in found if known or each.change != FASTER_LINES)
+    return tuple(replace(each, caveats=caveats.get(each.change, ())) for each in rows)
 
 
 def _rows_of_subject(

@@ -13,7 +13,6 @@ from astra_ns3.report.alignment import aligned, percent
 from astra_ns3.report.alike import name_of_all, together, unnumbered
 from astra_ns3.report.explanation.parts import (
     KINDS,
-    MOVED,
     PARTS,
     WHOLE,
     Segment,
@@ -29,7 +28,8 @@ from astra_ns3.units import counted, format_bytes, format_time
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
-_BOUNDS = {"lines": "the lines allow", "chain": "the longest chain allows"}
+_MAY_HELP = "what may help, and at most by how much (--play plays each change)"
+_MAY_HELP_MORE = "what else may help, and at most by how much"
 # Fields of names with times, and what each name is called for scripts.
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"), ("jobs", "job"))
 
@@ -91,24 +91,44 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Played:
+    """How changes were played: by which backend, and how long what is explained takes there, and took in the run.
+
+    ``untold``: changes that can't be played, and why.
+    """
+
+    backend: str
+    time_ps: int
+    own_backend: str
+    own_time_ps: int
+    untold: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Return the heading of what was played."""
+        elsewhere = f", where it takes {format_time(self.time_ps)} and not {format_time(self.own_time_ps)}"
+        return f"what helps, played on {self.backend}{elsewhere if self.backend != self.own_backend else ''}"
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why a run, an iteration or a collective took as long as it did; all times in ps.
 
     ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
     ``time_ps``. ``channels``: those kinds that are of NCCL's channels, by protocol. ``what_ifs``: how much sooner the
-    end would come, were all else the same. ``npus``: time of the path on each NPU, those with most first. ``ports``:
-    what deciding packets waited there. ``congested``: ports with pauses, marks, drops or long queues; None: without
-    packets nobody counts these. ``missing``: what would tell more. Without the tables of the timeline there is no path:
-    ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed time by group of NPUs. ``flows``:
-    of a list of flows what run.json has of them. ``report_npu``: the NPU that ``compute_ps``, ``exposed_ps``,
-    ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages waited for; empty if it was.
-    ``floor``: of the run, which is told if the run lies below it. ``jobs``: of a job among several, how long its
-    messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
-    ``players``: what senders and receivers are called. ``first_npu``: which of the network's NPUs is a job's NPU 0;
-    None where all NPUs have the network's numbers. ``switches``: what the network's file or kind calls the switches of
-    ports above. ``scales``: a row that says what the run's scales multiply. ``beside``: how much of
-    ``compute_ps`` was beside collectives, and how many times as long it took for them. ``choices``: NCCL's other
-    choices, if they were played; ``choices_text``: what is said of them.
+    end would come with a change, at most, or exactly if it was ``played``. ``npus``: time of the path on each NPU,
+    those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with pauses, marks, drops
+    or long queues; None: without packets nobody counts these. ``missing``: what would tell more. Without the tables of
+    the timeline there is no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed
+    time by group of NPUs. ``flows``: of a list of flows what run.json has of them. ``report_npu``: the NPU that
+    ``compute_ps``, ``exposed_ps``, ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages
+    waited for; empty if it was. ``floor``: of the run, which is told if the run lies below it. ``jobs``: of a job among
+    several, how long its messages waited in lines behind those of each job, its own too; ``others``: the others'
+    messages with most of that. ``players``: what senders and receivers are called. ``first_npu``: which of the
+    network's NPUs is a job's NPU 0; None where all NPUs have the network's numbers. ``switches``: what the network's
+    file or kind calls the switches of ports above. ``scales``: a row that says what the run's scales multiply.
+    ``beside``: how much of ``compute_ps`` was beside collectives, and how many times as long it took for them.
+    ``choices``: NCCL's other choices, if they were played; ``choices_text``: what is said of them.
     """
 
     subject: str
@@ -140,6 +160,7 @@ class Explanation:
     scales: tuple[tuple[str, str], ...] = ()
     choices: tuple[Json, ...] | None = None
     choices_text: str = ""
+    played: Played | None = None
 
     @property
     def ports_told(self) -> Iterator[str]:
@@ -309,19 +330,25 @@ def _share(ps: int, whole_ps: int) -> str:
 
 
 def _what_ifs(found: Explanation) -> str:
-    rows = [(each.change, _saved(each, found.time_ps)) for each in found.what_ifs]
-    if found.remedy and found.segments:
-        rows.append(("with another network", f"not told: run with {found.remedy}"))
-    if not rows:
-        return ""
-    caveats = [f"  {each.change}: {words}" for each in found.what_ifs for words in each.caveats]
-    return "\n".join(["what would help, were all else the same", aligned(rows, "  "), *caveats])
+    """Return what was played, then what may help at most."""
+    played = [(each.change, _saved(each, found)) for each in found.what_ifs if each.played]
+    rows = [(each.change, _saved(each, found)) for each in found.what_ifs if not each.played]
+    parts = []
+    if found.played is not None:
+        played += [(change, f"not played: {why}") for change, why in found.played.untold]
+        parts += [found.played.words, aligned(played, "  ")]
+    elif found.remedy and found.segments:
+        rows.append(("with another network", f"not told: run with {found.remedy}, or explain with --play"))
+    if rows:
+        parts += [_MAY_HELP if found.played is None else _MAY_HELP_MORE, aligned(rows, "  ")]
+    return "\n".join(parts)
 
 
-def _saved(change: WhatIf, whole_ps: int) -> str:
-    less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
-    told = f"at most {less}, {_BOUNDS[change.bound]} no more" if change.bounded else less
-    return f"{told}; less where queues take its place" if change.change in MOVED else told
+def _saved(change: WhatIf, found: Explanation) -> str:
+    whole_ps = found.played.time_ps if change.played and found.played is not None else found.time_ps
+    less = "less" if change.time_ps >= 0 else "more"
+    caveats = "".join(f", {words}" for words in change.caveats)
+    return f"{percent(abs(change.time_ps), whole_ps)} {less} time  ({format_time(abs(change.time_ps))}){caveats}"
 
 
 def _slowest(found: Explanation) -> str:

@@ -79,20 +79,8 @@ PARTS: Mapping[str, str] = {
 """Parts of a message's time and what they are called; they add up to end less start. ``slowed_ps`` is told by
 :mod:`astra_ns3.report.own_bytes`, the others are columns of accounts.parquet."""
 
-PACED_BY_LINES = tuple(
-    part
-    for part in PARTS
-    if part not in ("propagation_ps", "acknowledgement_ps", "window_ps", "transport_ps", "lost_ps")
-)
-"""Parts that faster lines shorten as much. A closed window and TCP's own part are round trips; the acknowledgement is
-mostly the way back, and a receiver's timer; what is lost waits for round trips and timers."""
 NIC_WAITS = ("nic_queue_ps", "turn_ps")
 """Parts that are waiting for other messages of the same line."""
-OF_SENDERS = ("window_ps", "pacing_ps", "nic_paused_ps", "nic_queue_ps", "transport_ps", "lost_ps", "serialisation_ps")
-"""Parts until a sender has sent a message; the next one waits for its turn as long."""
-QUEUES = ("switch_queue_ps", "nic_queue_ps")
-"""Parts that faster lines take out of a round trip."""
-
 PAUSED = ("nic_paused_ps", "switch_paused_ps")
 """Parts that wait for PFC, or for credit."""
 
@@ -103,8 +91,6 @@ IN_ORDER = "with packets in order, so that none is taken for lost"
 LOSSES_AND_IN_ORDER = "without losses, and with packets in order"
 NO_ACKNOWLEDGEMENTS = "without waiting for acknowledgements"
 MORE_CREDIT = "with credit for all of a round trip"
-MOVED = (LINE_RATE, LOSSES, LOSSES_AND_IN_ORDER, NO_ACKNOWLEDGEMENTS, OPEN_WINDOW, MORE_CREDIT)
-"""Changes without which queues may take as long."""
 WHAT_IFS: tuple[tuple[str, str], ...] = (
     (LINE_RATE, "pacing_ps"),
     (OPEN_WINDOW, "window_ps"),

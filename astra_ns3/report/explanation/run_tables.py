@@ -194,10 +194,6 @@ class Tables:
             operation = int(self._posted[row])
             yield int(self.operation_npu[operation]), int(self.operation_end[operation]), operation
 
-    def members(self, collective: int) -> set[int]:
-        """Return the NPUs that issued a collective, or posted an end of a message."""
-        return {npu for npu, _, _ in self.posts(collective)}
-
     def posts_at(self, collective: int, time_ps: int) -> list[tuple[int, int]]:
         """Who issued a collective, or posted an end of a message, just then, and in which row."""
         rows = [int(self._posted[row]) for row in self._by_post.rows_at(collective, time_ps)]
@@ -207,11 +203,6 @@ class Tables:
         """The phase that an NPU played, or -1."""
         rows = self._phase_of_part.rows(self.part(instance, npu))
         return int(rows[-1]) if len(rows) else -1
-
-    def phase_of_messages(self) -> Numbers:
-        """Return a phase of each message's instance."""
-        first = np.unique(self.phase_instance, return_index=True)[1]
-        return first[np.minimum(np.searchsorted(self._instances, self.message_instance), len(first) - 1)]
 
     def phases_of(self, collective: int, npu: int) -> list[int]:
         """The phases of a collective that an NPU has ended, in the order of their ends."""

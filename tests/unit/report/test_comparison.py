@@ -414,7 +414,7 @@ def test_layers_go_by_their_names() -> None:
 
 
 def test_all_of_a_runs_file_is_compared_but_for_what_varies() -> None:
-    known = set(PARTS) | RESULTS | (set(VARYING_KEYS) - {"versions"})
+    known = set(PARTS) | RESULTS | (set(VARYING_KEYS) - {"versions"}) | {"asked"}  # what files say is compared
     assert set(played().metadata) - known == set(), "a new key of run.json is a setting or a result"
 
 

@@ -1,7 +1,8 @@
-"""What would help: no advice promises what the lines can't do, or is waiting for the own bytes on the own line."""
+"""What may help, and at most by how much: no less than a change can save, and no more than the floor allows."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,199 +13,162 @@ from support.small_run import small_run
 from astra_ns3 import run
 from astra_ns3.network.run_document import EventDocument
 from astra_ns3.report.explanation.explain import nccl_chose_by_lines
-from astra_ns3.report.explanation.explanation import Explanation
+from astra_ns3.report.explanation.explanation import Explanation, Played
 from astra_ns3.report.explanation.parts import (
+    BUSY,
     COMPUTE,
     ENDPOINT,
-    LATENCY,
     LOSSES_AND_IN_ORDER,
     MESSAGE,
     PARTS,
-    SIGNAL,
     Segment,
 )
 from astra_ns3.report.explanation.what_ifs import (
+    FASTER_LINES,
+    FASTER_NPUS,
+    NO_DELAYS,
     NO_SLOW_NPUS,
-    Lines,
-    OfCredit,
+    OTHERS,
+    Bounds,
+    Slowness,
     WhatIf,
     parts_of_messages,
     waited_for_others,
     what_ifs,
 )
 
-COMPUTING = "with NPUs that compute twice as fast"
-LINES = "with lines twice as fast"
 RATE = "at line rate always"
 WINDOW = "with a window that never closes"
 CREDIT = "with credit for all of a round trip"
-PAUSED_PARTS = {"nic_paused_ps": 40, "switch_paused_ps": 20, "serialisation_ps": 40}
-OTHERS = "without waiting in the NIC for other collectives"
+LOSSES = "without losses"
+NOBODY_SLOW, FREE = Slowness(), Bounds()
 
 
-def test_no_advice_goes_below_the_floor_and_the_order_is_that_of_what_is_left() -> None:
-    """Of 100 ps the lines need 70: no pace helps more than 30, and lines twice as fast need 35."""
-    found = what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(70, 35), 100, {})
-    assert found == (WhatIf(LINES, 50), WhatIf(RATE, 30, bounded=True, bound="lines"))
-    text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
-    assert "at most 30.0% less time  (30 ps), the lines allow no more; less where queues take its place" in text
-    assert what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(0, 0), 100, {})[0] == WhatIf(RATE, 80)
+def most(
+    kinds: dict[str, int],
+    parts: dict[str, int],
+    bounds: Bounds = FREE,
+    others_ps: int = 0,
+    slowness: Slowness = NOBODY_SLOW,
+) -> dict[str, int]:
+    """What each change saves of 100 ps at most."""
+    return {each.change: each.time_ps for each in what_ifs(kinds, parts, others_ps, bounds, 100, slowness)}
 
 
-def test_who_has_no_congestion_control_is_not_told_to_send_at_line_rate() -> None:
-    """A slower line ahead, or a kernel, paces messages, too: no line would carry more."""
+def test_lines_twice_as_fast_halve_sending_and_may_end_all_waits() -> None:
+    """A message is sent for 20 ps, of which 10 go; the 15 ps behind others may go as a whole, and its way stays."""
+    parts = {"serialisation_ps": 20, "switch_queue_ps": 10, "turn_ps": 5, "propagation_ps": 65}
+    assert most({}, parts) == {FASTER_LINES: 25}
+
+
+def test_nothing_twice_as_fast_saves_more_than_half_unless_timers_or_rates_decide() -> None:
+    parts = {"nic_queue_ps": 80, "serialisation_ps": 20}
+    assert most({}, parts)[FASTER_LINES] == 50
+    assert most({}, parts, Bounds(by_timers=True))[FASTER_LINES] == 90
+    assert most({}, {"pacing_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, RATE: 80}
+
+
+def test_no_row_goes_below_the_floor_and_those_that_may_help_most_are_first() -> None:
+    """Of 100 ps the lines need 70, and 35 with lines twice as fast."""
     parts = {"pacing_ps": 80, "serialisation_ps": 20}
-    alone = what_ifs({}, parts, 0, Lines(0, 0, controlled=False), 100, {})
-    assert [each.change for each in alone] == [LINES]
+    found = what_ifs({}, parts, 0, Bounds(70, 35), 100, NOBODY_SLOW)
+    assert found == (WhatIf(FASTER_LINES, 65), WhatIf(RATE, 30))
+    text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
+    rows = text.partition("what may help, and at most by how much (--play plays each change)\n")[2].splitlines()
+    assert [" ".join(row.split()) for row in rows] == [
+        f"{FASTER_LINES} 65.0% less time (65 ps)",
+        f"{RATE} 30.0% less time (30 ps)",
+    ]
 
 
-def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_of_the_time() -> None:
-    parts = {"transport_ps": 80, "propagation_ps": 20}
-    assert what_ifs({}, parts, 0, Lines(60, 30, own_part=True), 100, {}) == (WhatIf(LINES, 30),)
-    assert what_ifs({}, parts, 0, Lines(50, 25, own_part=True), 100, {}) == ()  # round trips may hide all of it
+def test_no_row_but_that_of_faster_npus_goes_below_the_longest_chain_of_computations() -> None:
+    bounds = Bounds(chain_ps=90)
+    found = most({COMPUTE: 90}, {"switch_queue_ps": 10, "serialisation_ps": 0}, bounds)
+    assert found == {FASTER_LINES: 10, FASTER_NPUS: 50}
+    assert most({COMPUTE: 90}, {"turn_ps": 10}, Bounds(least_ps=95), 10)[FASTER_NPUS] == 5
 
 
-def test_messages_behind_others_waited_for_what_those_waited_for() -> None:
-    """Of 100 ps a message waits 60 for its turn, 30 for its window and is sent for 10: 75 of 100 are the window's."""
-    parts = {"turn_ps": 60, "window_ps": 30, "serialisation_ps": 10, "switch_queue_ps": 4}
-    found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 104, {})}
-    assert found[WINDOW] == 75
-
-
-def test_nothing_promises_that_bytes_wait_less_without_pauses_or_queues() -> None:
-    """They would wait for the same line elsewhere, and only a faster line carries more."""
-    parts = {"switch_queue_ps": 40, "nic_paused_ps": 30, "switch_paused_ps": 20, "serialisation_ps": 10}
-    assert what_ifs({}, parts, 0, Lines(0, 0), 100, {}) == (WhatIf(LINES, 50),)
+def test_npus_twice_as_fast_halve_computing_and_end_waits_for_others_that_come_later() -> None:
+    """In a NIC the own collective's bytes take as long in any case."""
+    parts = {"nic_queue_ps": 10, "switch_queue_ps": 6, "serialisation_ps": 40, "propagation_ps": 4}
+    assert most({COMPUTE: 40}, parts, others_ps=3)[FASTER_NPUS] == 20 + 6 + 3
+    assert FASTER_NPUS not in most({}, parts)
 
 
 @pytest.mark.parametrize(
-    ("round_trips", "more_credit", "faster"),
-    [
-        ((1, 1), 0, 50),  # credit is never used up
-        ((1, 1.5), 0, 25),  # faster lines use it up: 100 ps become 75
-        ((2, 3.5), 50, 12),  # a lane sends half of the time, and 100 ps become 87.5
-        ((5, 10), 60, 12),  # 75 ps wait for round trips, and faster lines halve the rest
-    ],
+    ("factor", "most_ps", "twice_ps"), [(Fraction(4), 75, 50), (Fraction(10, 9), 10, 50), (None, 100, 100)]
 )
-def test_waits_for_credit_that_is_on_its_way_end_with_more_credit_and_not_with_faster_lines(
-    round_trips: tuple[float, float], more_credit: int, faster: int
+def test_without_slow_npus_a_run_is_at_most_as_many_times_as_fast_unless_one_is_slow_for_a_while(
+    factor: Fraction | None, most_ps: int, twice_ps: int
 ) -> None:
-    found = {
-        each.change: each.time_ps
-        for each in what_ifs({}, PAUSED_PARTS, 0, Lines(0, 0), 100, {}, 0, [OfCredit(PAUSED_PARTS, *round_trips)])
-    }
-    assert found == {LINES: faster} | ({CREDIT: more_credit} if more_credit else {})
+    """Late messages of a slow NPU change the order of all, so the chain tells nothing of it."""
+    found = most({COMPUTE: 20}, {"serialisation_ps": 80}, slowness=Slowness(factor))
+    assert (found[NO_SLOW_NPUS], found[FASTER_NPUS]) == (most_ps, twice_ps)
+    assert most({COMPUTE: 20}, {}, Bounds(least_ps=70), slowness=Slowness(factor))[NO_SLOW_NPUS] == min(30, most_ps)
 
 
-def test_lines_change_no_rate_that_a_control_of_the_users_own_sets() -> None:
-    parts = {"turn_ps": 60, "pacing_ps": 30, "serialisation_ps": 10}
-    for own, saved in ((False, 50), (True, 0)):
-        found = what_ifs({}, parts, 0, Lines(0, 0, own_control=own), 100, {})
-        assert {each.change: each.time_ps for each in found}.get(LINES, 0) == saved
+def test_faster_lines_end_collectives_that_slow_computing_beside_them() -> None:
+    """Of 60 ps that the chain computes 15 are because of collectives."""
+    parts = {"serialisation_ps": 40}
+    assert most({COMPUTE: 60}, parts, slowness=Slowness(beside=Fraction(4, 3)))[FASTER_LINES] == 20 + 15
 
 
-def test_what_lines_carry_while_the_chain_computes_is_not_saved_by_faster_lines() -> None:
-    """The lines are busy for 60 ps of 100, but the chain computes or handles for 90: half of 10 ps is saved."""
-    kinds = {COMPUTE: 80, ENDPOINT: 10}
-    found = what_ifs(kinds, {"transport_ps": 10}, 0, Lines(60, 30, own_part=True), 100, {})
-    assert {each.change: each.time_ps for each in found}[LINES] == 5
+def test_kernels_that_wait_for_messages_may_wait_less() -> None:
+    assert most({BUSY: 40}, {"serialisation_ps": 20, "propagation_ps": 40})[FASTER_LINES] == 40 + 10
 
 
-def test_what_lines_carry_while_messages_are_on_the_way_is_not_saved_by_faster_lines() -> None:
-    """The chain has 50 ps of hops, 30 on the way and 20 on lines, of which faster lines save half. A signal is a link
-    of its own, and its way and its time on lines are among the parts.
-    """
-    parts = {"serialisation_ps": 20, "propagation_ps": 30}
-    assert what_ifs({LATENCY: 50}, parts, 0, Lines(60, 30), 100, {}) == (WhatIf(LINES, 10),)
-    assert what_ifs(
-        {LATENCY: 40, SIGNAL: 20}, {"serialisation_ps": 30, "propagation_ps": 30}, 0, Lines(60, 30), 100, {}
-    ) == (WhatIf(LINES, 15),)
-    assert what_ifs({LATENCY: 40, SIGNAL: 20}, {"message": 40}, 0, Lines(60, 30), 100, {}) == (WhatIf(LINES, 20),)
+def test_messages_behind_others_waited_for_what_those_waited_for() -> None:
+    parts = {"turn_ps": 60, "window_ps": 30, "serialisation_ps": 10}
+    assert most({}, parts)[WINDOW] == 90
+    assert WINDOW not in most({}, parts, Bounds(windows=False))
+    assert WINDOW not in most({}, {"turn_ps": 60, "serialisation_ps": 40})
 
 
-def test_without_a_chain_faster_lines_save_no_more_than_the_longest_chain_of_computations_leaves() -> None:
-    found = what_ifs({}, {}, 0, Lines(60, 30, chain_ps=98), 100, {})
-    assert found == (WhatIf(LINES, 2, bounded=True, bound="chain"),)
-    text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
-    assert "at most 2.0% less time  (2 ps), the longest chain allows no more" in text
-    assert what_ifs({}, {}, 0, Lines(60, 30, chain_ps=70), 100, {}) == (WhatIf(LINES, 30),)
+def test_only_a_control_holds_messages_below_line_rate() -> None:
+    """A slower line ahead, or a kernel, paces messages, too."""
+    assert RATE not in most({}, {"pacing_ps": 80, "serialisation_ps": 20}, Bounds(controlled=False))
 
 
-def test_computing_twice_as_fast_halves_the_longest_chain_of_computations() -> None:
-    """The chain on the way and the longest one of computations are two: 90 ps become 45 at least."""
-    assert what_ifs({}, {}, 0, Lines(0, 0, chain_ps=90), 100, {COMPUTING: 50}) == (WhatIf(COMPUTING, 50),)
-    most = WhatIf(RATE, 10, bounded=True, bound="chain")
-    assert most in what_ifs({}, {"pacing_ps": 80}, 0, Lines(0, 0, chain_ps=90), 100, {})
-    assert what_ifs({}, {}, 0, Lines(0, 0, chain_ps=90), 100, {NO_SLOW_NPUS: 50}) == (WhatIf(NO_SLOW_NPUS, 50),)
+def test_more_credit_may_end_pauses_where_lanes_have_credit() -> None:
+    parts = {"nic_paused_ps": 40, "switch_paused_ps": 20, "serialisation_ps": 40}
+    assert most({}, parts) == {FASTER_LINES: 50}
+    assert most({}, parts, Bounds(credits=True)) == {FASTER_LINES: 50, CREDIT: 60}
+
+
+def test_waits_in_nics_and_own_delays_have_rows_of_their_own() -> None:
+    parts = {"nic_queue_ps": 50, "serialisation_ps": 40}
+    assert most({ENDPOINT: 10}, parts, others_ps=7) == {FASTER_LINES: 50, NO_DELAYS: 10, OTHERS: 7}
+    assert OTHERS not in most({}, parts, Bounds(own_part=True), 7)
 
 
 def test_the_longest_chain_is_that_of_the_floor_or_what_the_reported_npu_computed() -> None:
     metadata = run(**small_run()).metadata
     metadata["compute_ps"] = 40
     floor: Any = {"time_ps": 90, "kind": "lines", "lines_ps": 90, "chain_ps": 60}
-    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 60
+    assert Bounds.of({**metadata, "floor": floor}, whole=True).chain_ps == 60
     floor["chain_ps"] = 0  # as with jitter
-    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 40
-    assert Lines.of({**metadata, "floor": floor}, whole=False).chain_ps == 0
+    assert Bounds.of({**metadata, "floor": floor}, whole=True).chain_ps == 40
+    assert Bounds.of({**metadata, "floor": floor}, whole=False).chain_ps == 0
     del floor["chain_ps"]  # as of an earlier run
-    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 40
+    assert Bounds.of({**metadata, "floor": floor}, whole=True).chain_ps == 40
     floor["kind"] = "chain"
-    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 90
+    assert Bounds.of({**metadata, "floor": floor}, whole=True).chain_ps == 90
 
 
-@pytest.mark.parametrize(("backend", "saved"), [("analytical", ()), ("analytical-queues", (WhatIf(LINES, 30),))])
-def test_a_busy_line_decides_nothing_where_messages_never_meet(backend: str, saved: tuple[WhatIf, ...]) -> None:
-    floor: Any = {"time_ps": 60, "kind": "lines", "lines_ps": 60, "chain_ps": 1}
-    lines = Lines.of({**run(**small_run()).metadata, "floor": floor, "backend": backend}, whole=True)
-    assert what_ifs({}, {}, 0, lines, 100, {}) == saved
-    untold = Lines.of(
-        {**run(**small_run()).metadata, "floor": floor, "backend": backend}, whole=True, parts_known=False
-    )
-    assert what_ifs({}, {}, 0, untold, 100, {}) == ()
-
-
-def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:
-    parts = {"window_ps": 60, "serialisation_ps": 20, "propagation_ps": 20}
-    assert what_ifs({}, parts, 0, Lines(0, 0, windows_grow=True), 100, {}) == (WhatIf(LINES, 40),)
-    fixed = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 100, {})}
-    assert fixed == {WINDOW: 60, LINES: 2}  # 20 less three quarters that the window hides
-
-
-@pytest.mark.parametrize(("queued", "saved"), [(0, 0), (30, 30), (200, 140)])
-def test_round_trips_of_a_fixed_window_keep_their_way_there_and_back(queued: int, saved: int) -> None:
-    """Four windows take 20 ps each to and fro; faster lines save queues, but no more than half of all."""
-    one, none = (np.array([number]) for number in (1, 0))
-    messages = dict.fromkeys(PARTS, none) | {"start_ps": none, "end_ps": 90 * one + queued}
-    messages |= {"bytes": 4000 * one, "propagation_ps": 10 * one, "window_ps": 60 * one + queued}
-    messages["serialisation_ps"] = 20 * one
-    parts = parts_of_messages([Segment(MESSAGE, 0, 0, 90 + queued, message=0)], messages, 1000)
-    found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 90 + queued, {})}
-    assert found.get(LINES, 0) == saved
-
-
-@pytest.mark.parametrize(("sending", "saved"), [((20, 20, 20, 20), 0), ((10, 30, 10, 30), 0), ((60, 60, 60, 60), 120)])
-def test_messages_behind_each_other_share_the_round_trips_of_a_window(sending: tuple[int, ...], saved: int) -> None:
-    """Each has half of a window, which takes 40 ps to and fro; turns of 10 ps are as much shorter as sending."""
-    each_ps, none = np.array(sending), np.zeros(4, dtype=np.int64)
-    messages = dict.fromkeys(PARTS, none) | {"start_ps": none, "end_ps": each_ps + 30}
-    messages |= {"bytes": none + 500, "propagation_ps": none + 20, "turn_ps": none + 10, "serialisation_ps": each_ps}
-    segments = [Segment(MESSAGE, 0, 0, took + 30, message=row) for row, took in enumerate(sending)]
-    parts = parts_of_messages(segments, messages, 1000)
-    found = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0, 0), 1000, {})}
-    assert found.get(LINES, 0) == saved * (1 + 40 / sum(sending))
-
-
-def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
-    assert what_ifs({}, {"lost_ps": 90, "serialisation_ps": 10}, 0, Lines(0, 0), 100, {}) == (
-        WhatIf("without losses", 90),
-        WhatIf(LINES, 5),
-    )
+def test_lines_need_what_the_floor_says_of_them() -> None:
+    metadata = run(**small_run()).metadata
+    floor: Any = {"time_ps": 90, "kind": "chain", "lines_ps": 70, "twice_ps": 65}
+    found = Bounds.of({**metadata, "floor": floor}, whole=True)
+    assert (found.least_ps, found.twice_ps) == (70, 65)
+    del floor["lines_ps"], floor["twice_ps"]  # as of a run before there were chains
+    found = Bounds.of({**metadata, "floor": floor}, whole=True)
+    assert (found.least_ps, found.twice_ps) == (90, 45)
 
 
 @pytest.mark.parametrize(
     ("out_of_order", "lost", "words"),
     [
-        (0, 3, "without losses"),
+        (0, 3, LOSSES),
         (2, 3, "without losses, and with packets in order"),
         (2, 0, "with packets in order, so that none is taken for lost"),
     ],
@@ -212,43 +176,30 @@ def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
 def test_packets_out_of_order_are_not_called_losses(out_of_order: int, lost: int, words: str) -> None:
     metadata = run(**small_run()).metadata
     metadata["statistics"] = {"out_of_order_packets": out_of_order, "lost_frames": lost, "dropped_frames": 0}
-    assert what_ifs({}, {"lost_ps": 90}, 0, Lines.of(metadata, whole=False), 100, {}) == (WhatIf(words, 90),)
+    bounds = Bounds.of(metadata, whole=False)
+    assert bounds.by_timers
+    assert most({}, {"lost_ps": 90}, bounds) == {FASTER_LINES: 90, words: 90}
 
 
 @pytest.mark.parametrize("counter", ["dropped_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames"])
 def test_frames_that_a_link_or_a_switch_lost_are_losses_beside_packets_out_of_order(counter: str) -> None:
     metadata = run(**small_run()).metadata
     metadata = {**metadata, "statistics": {**metadata["statistics"], "out_of_order_packets": 24, counter: 337}}
-    assert Lines.of(metadata, whole=False).losses == LOSSES_AND_IN_ORDER
+    assert Bounds.of(metadata, whole=False).losses == LOSSES_AND_IN_ORDER
 
 
-def test_lines_twice_as_fast_save_no_more_than_the_floor_of_such_lines_leaves() -> None:
-    """Lines that are slow for the first 60 ps need 80 in all, and 65 with twice their rates."""
-    found = what_ifs({}, {"serialisation_ps": 90}, 0, Lines(80, 65), 100, {})
-    assert [(each.time_ps, each.bound) for each in found if each.change == LINES] == [(35, "lines")]
-    assert what_ifs({}, {}, 0, Lines(80, 65), 100, {}) == (WhatIf(LINES, 15),)
-    metadata = run(**small_run()).metadata
-    floor: Any = {"time_ps": 80, "kind": "lines", "lines_ps": 80, "twice_ps": 65}
-    assert Lines.of({**metadata, "floor": floor}, whole=True).twice_ps == 65
-
-
-def test_a_longer_chain_of_computations_is_no_time_that_lines_need() -> None:
-    metadata = run(**small_run()).metadata
-    floor: Any = {"time_ps": 90, "kind": "chain", "lines_ps": 70}
-    assert Lines.of({**metadata, "floor": floor}, whole=True).least_ps == 70
-    del floor["lines_ps"]  # as of a run before there were chains
-    assert Lines.of({**metadata, "floor": floor}, whole=True).least_ps == 90
-
-
-def test_over_tcp_a_turn_is_round_trips_and_waiting_in_the_nic_is_not_offered() -> None:
-    assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, 0, own_part=True), 100, {}) == ()
-
-
-def test_faster_lines_take_queues_out_of_a_round_trip_but_leave_the_way_to_and_fro() -> None:
-    """A round trip has a queue of 20 ps and two ways of 20: of TCP's 60 ps a third goes, besides the queue itself."""
-    parts = {"transport_ps": 60, "switch_queue_ps": 20, "propagation_ps": 20}
-    found = what_ifs({}, parts, 0, Lines(0, 0, own_part=True), 100, {})
-    assert {each.change: each.time_ps for each in found}[LINES] == (20 + 20) // 2
+def test_what_was_played_stands_apart_from_what_may_help() -> None:
+    rows = (WhatIf(FASTER_LINES, 40, played=True), WhatIf(RATE, -3, played=True), WhatIf(OTHERS, 9))
+    played = Played("flow", 200, "ns3", 100, ((FASTER_NPUS, "why not"),))
+    text = Explanation("run x", 100, 0, 100, what_ifs=rows, played=played).text()
+    assert "what helps, played on flow, where it takes 200 ps and not 100 ps\n" in text
+    words = [" ".join(line.split()) for line in text.splitlines()]
+    assert f"{FASTER_LINES} 20.0% less time (40 ps)" in words
+    assert f"{RATE} 1.5% more time (3 ps)" in words
+    assert f"{FASTER_NPUS} not played: why not" in words
+    assert words.index("what else may help, and at most by how much") < words.index(f"{OTHERS} 9.0% less time (9 ps)")
+    own = Explanation("run x", 100, 0, 100, what_ifs=rows, played=Played("ns3", 100, "ns3", 100)).text()
+    assert "what helps, played on ns3\n" in own
 
 
 def test_only_other_collectives_are_others() -> None:

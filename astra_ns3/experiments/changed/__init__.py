@@ -1,0 +1,1 @@
+"""Runs played again with a change."""

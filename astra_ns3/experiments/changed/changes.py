@@ -1,0 +1,133 @@
+"""Changes of a run that can be played: the same request with other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from astra_ns3.config.core.model import ConfigModel
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import wrong
+from astra_ns3.experiments.given_files import read_files
+from astra_ns3.experiments.options import network_with_options, system_with_options
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.slowdown import checked_slowdown
+from astra_ns3.frozen import replace
+from astra_ns3.report.explanation.parts import LINE_RATE, LOSSES, NO_ACKNOWLEDGEMENTS, OPEN_WINDOW
+from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_DELAYS, NO_SLOW_NPUS
+
+_TWICE = 2
+_Config = TypeVar("_Config", bound=ConfigModel)
+
+
+def with_files_read(request: RunRequest) -> RunRequest:
+    """Return the same request with what its files say in place of their names. Raises InputError."""
+    files = read_files(request.workload, request.system, request.network, request)
+    return replace(
+        request,
+        workload=files.workload,
+        system=system_with_options(files.system, request),
+        network=network_with_options(files.network.network, request),
+        compat=request.compat if request.compat != "none" else files.network.compat or "none",
+        changes=None,
+        groups=None,
+        congestion_control=None,
+        logical_topology=None,
+    )
+
+
+def _faster_lines(request: RunRequest) -> RunRequest:
+    network = _network(request)
+    if isinstance(network, AnalyticalNetwork):
+        grid = (each.model_copy(update={"bytes_per_ns": each.bytes_per_ns * _TWICE}) for each in network.grid)
+        return replace(request, network=network.model_copy(update={"grid": tuple(grid)}))
+    return replace(request, network=network.model_copy(update={"topology": network.topology.faster(_TWICE)}))
+
+
+def _faster_npus(request: RunRequest) -> RunRequest:
+    return replace(request, compute_scale=request.compute_scale / _TWICE)
+
+
+def _without_slow_npus(request: RunRequest) -> RunRequest:
+    given = checked_slowdown(request.compute_slowdown, _network(request).npus)
+    if given is None:
+        raise wrong("no file slows NPUs")
+    return replace(request, compute_slowdown=given.model_copy(update={"stragglers": ()}))
+
+
+def _without_delays(request: RunRequest) -> RunRequest:
+    assert isinstance(request.system, SystemConfig)
+    return replace(request, system=request.system.model_copy(update={"endpoint_delay_ns": 0}))
+
+
+def _without_window(request: RunRequest) -> RunRequest:
+    return _of_transports(request, {"window": "none"})
+
+
+def _at_line_rate(request: RunRequest) -> RunRequest:
+    return replace(
+        request, network=network_with_options(_network(request), replace(request, congestion_control="none"))
+    )
+
+
+def _without_acknowledgements(request: RunRequest) -> RunRequest:
+    return _of_transports(request, {"completion": "arrival"})
+
+
+def _without_losses(request: RunRequest) -> RunRequest:
+    network = _of_packets(request)
+    return replace(request, network=network.model_copy(update={"topology": _clean(network.topology)}))
+
+
+CHANGES: Mapping[str, Callable[[RunRequest], RunRequest]] = {
+    FASTER_LINES: _faster_lines,
+    FASTER_NPUS: _faster_npus,
+    NO_SLOW_NPUS: _without_slow_npus,
+    NO_DELAYS: _without_delays,
+    OPEN_WINDOW: _without_window,
+    LINE_RATE: _at_line_rate,
+    NO_ACKNOWLEDGEMENTS: _without_acknowledgements,
+    LOSSES: _without_losses,
+}
+"""Functions that change a request whose files were read; each raises InputError where it can't."""
+
+
+def _network(request: RunRequest) -> AnyNetwork:
+    assert isinstance(request.network, (NetworkConfig, AnalyticalNetwork))
+    return request.network
+
+
+def _of_packets(request: RunRequest) -> NetworkConfig:
+    network = _network(request)
+    if not isinstance(network, NetworkConfig):
+        raise wrong("its network is analytical")
+    return network
+
+
+def _of_transports(request: RunRequest, keys: Mapping[str, str]) -> RunRequest:
+    """Return the request with other values of keys of all transports that have them."""
+    from astra_ns3.config.network.packet_network import parse_network
+
+    network = _of_packets(request)
+    document = network.document()
+    document["topology"] = network.topology  # as it is: a user's own is built once
+    for transport in document.get("transports") or [document["transport"]]:
+        transport |= {key: value for key, value in keys.items() if key in transport}
+    return replace(request, network=parse_network(document, "network"))
+
+
+def _clean(group: _Config) -> _Config:
+    """Return a group of keys without error rates of links."""
+    changes = {name: _cleaned(value) for name, value in group}
+    if "error_rate" in changes:
+        changes["error_rate"] = 0.0
+    return group.model_copy(update=changes)
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(_cleaned, value))
+    return _clean(value) if isinstance(value, ConfigModel) else value

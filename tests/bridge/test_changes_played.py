@@ -1,0 +1,259 @@
+"""``explain --play``: what a change saves is what a run with it saves, and runs that differ by now aren't played."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import run_command
+from support.small_run import SYSTEM
+
+import astra_ns3
+from astra_ns3 import Tenant
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import InputError, LimitReached
+from astra_ns3.network.limits import Limits
+from astra_ns3.report.explanation.explanation import Explanation
+from astra_ns3.system.file import parse_system
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.files.writing import export_text
+from astra_ns3.workload.files.astra_sim import parse_workload
+
+LINES, NPUS, SLOW = "with lines twice as fast", "with NPUs that compute twice as fast", "without slow NPUs"
+WINDOW, RATE, LATE = "with a window that never closes", "at line rate always", "without waiting for acknowledgements"
+LOSSES, DELAYS = "without losses", "without NPUs' own delays"
+WORK = """DATA
+2
+a -1 20000 NONE 0 20000 NONE 0 20000 ALLREDUCE 400000 10
+b -1 9000 NONE 0 0 NONE 0 9000 ALLREDUCE 900000 9
+"""
+ROCE: dict[str, Any] = {"kind": "roce", "payload": 4096, "congestion_control": "none"}
+SLOWDOWN = {"stragglers": [{"npus": [1], "factor": 2.0}]}
+STAR: dict[str, Any] = {
+    "kind": "single-switch",
+    "npus": 4,
+    "link": {"rate": "100Gbps", "delay": "1us"},
+    "switch": {"buffer": "64MB"},
+}
+
+
+def written(
+    folder: Path, topology: dict[str, Any] = STAR, transport: dict[str, Any] = ROCE, system: str = SYSTEM
+) -> Any:
+    """Write a run's files; return their paths."""
+    texts = {"w.txt": WORK, "s.yaml": system, "n.json": json.dumps({"topology": topology, "transport": transport})}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return {"workload": folder / "w.txt", "system": folder / "s.yaml", "network": folder / "n.json"}
+
+
+def rates_twice(value: Any) -> Any:
+    if isinstance(value, dict):
+        twice = {"100Gbps": "200Gbps", "400Gbps": "800Gbps"}
+        return {key: twice[each] if key == "rate" else rates_twice(each) for key, each in value.items()}
+    return value
+
+
+def saved(found: Explanation) -> dict[str, int]:
+    return {each.change: each.time_ps for each in found.what_ifs if each.played}
+
+
+def recorded(files: Any, **options: Any) -> astra_ns3.Result:
+    return astra_ns3.run(**files, **{"record": ["timeline", "accounts"], "backend": "flow", **options})
+
+
+SYSTEM_KEYS: dict[str, Any] = dict(line.split(": ") for line in SYSTEM.splitlines()) | {
+    "endpoint-delay": 10,
+    "active-chunks-per-dimension": 1,
+    "preferred-dataset-splits": 2,
+}
+NODES = {
+    "kind": "hierarchical", "nodes": 2, "npus_per_node": 2,
+    "scale_up": {"link": {"rate": "400Gbps", "delay": "100ns"}, "switch": {"buffer": "64MB"}},
+    "scale_out": STAR,
+}  # fmt: skip
+TORUS = {"kind": "torus", "shape": [2, 2], "link": STAR["link"], "switch": STAR["switch"]}
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize("topology", [STAR, NODES, TORUS], ids=["star", "nodes", "torus"])
+def test_faster_lines_and_npus_save_what_runs_with_them_save(
+    topology: dict[str, Any], backend: str, tmp_path: Path
+) -> None:
+    options = {"compute_slowdown": SLOWDOWN, "backend": backend, "comm_scale": 0.5, "passes": 2}
+    system = SYSTEM if topology == STAR else SYSTEM.replace("ring", "ring_ring").replace("direct", "direct_direct")
+    before = recorded(written(tmp_path, topology, ROCE, system), **options)
+    found = saved(astra_ns3.explain(before, play=True))
+    fast = recorded(written(tmp_path, rates_twice(topology), ROCE, system), **options)
+    files = written(tmp_path, topology, ROCE, system)
+    others = {
+        LINES: fast,
+        NPUS: recorded(files, **options, compute_scale=0.5),
+        SLOW: recorded(files, **{**options, "compute_slowdown": None}),
+    }
+    for change, after in others.items():
+        assert found[change] == before.finish_ps - after.finish_ps
+    assert found[LINES] > 0.02 * before.finish_ps
+
+
+@pytest.mark.parametrize(
+    ("transport", "link", "change", "changed"),
+    [
+        ({"window": "20KB"}, {}, WINDOW, {"window": "none"}),
+        ({"completion": "acknowledged", "ack_every": 16}, {}, LATE, {"completion": "arrival"}),
+        ({"reliability": {"kind": "go-back-n", "timeout": "300us"}}, {"error_rate": 0.003}, LOSSES, {}),
+    ],
+)
+def test_changes_of_a_transport_save_what_runs_with_them_save(
+    transport: dict[str, Any], link: dict[str, Any], change: str, changed: dict[str, Any], tmp_path: Path
+) -> None:
+    topology = STAR | {"link": STAR["link"] | link}
+    before = recorded(written(tmp_path, topology, ROCE | transport), backend="ns3")
+    explained = astra_ns3.explain(before)
+    most = {each.change: each.time_ps for each in explained.what_ifs}
+    found = saved(astra_ns3.explain(before, play=True))
+    after = recorded(written(tmp_path, STAR, ROCE | transport | changed), backend="ns3")
+    assert found[change] == before.finish_ps - after.finish_ps
+    assert 0 < found[change] <= most[change]
+
+
+def test_line_rate_is_that_without_a_congestion_control(tmp_path: Path) -> None:
+    switch = {"buffer": "32MB", "pfc": {}, "ecn": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}}
+    line = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "dumbbell", "left": 4, "right": 4, "link": line, "bottleneck": line, "switch": switch}
+    work = "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLTOALL 4000000 0\n"
+
+    def played(control: str) -> astra_ns3.Result:
+        files = written(tmp_path, topology, ROCE | {"congestion_control": control})
+        files["workload"].write_text(work, encoding="utf-8")
+        return recorded(files, backend="ns3")
+
+    before = played("dcqcn")
+    found = saved(astra_ns3.explain(before, play=True))
+    assert found[RATE] == before.finish_ps - played("none").finish_ps
+
+
+def test_own_delays_are_played_too(tmp_path: Path) -> None:
+    slow = SYSTEM.replace("endpoint-delay: 10", "endpoint-delay: 5000")
+    assert slow != SYSTEM
+    before = recorded(written(tmp_path, system=slow))
+    found = saved(astra_ns3.explain(before, play=True))
+    after = recorded(written(tmp_path, system=SYSTEM.replace("endpoint-delay: 10", "endpoint-delay: 0")))
+    assert found[DELAYS] == before.finish_ps - after.finish_ps
+
+
+def test_lines_of_a_graph_in_a_file_are_played(tmp_path: Path) -> None:
+    topology = parse_network({"topology": STAR, "transport": ROCE}).topology
+    (tmp_path / "graph.json").write_text(export_text(build_graph(topology), topology, "graph.json"), encoding="utf-8")
+    of_file = {"kind": "file", "path": "graph.json", "switch": STAR["switch"]}
+    files = written(tmp_path, of_file)
+    assert saved(astra_ns3.explain(recorded(files), play=True)) == saved(
+        astra_ns3.explain(recorded(written(tmp_path)), play=True)
+    )
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_lines_of_an_analytical_network_are_played(backend: str, tmp_path: Path) -> None:
+    files = written(tmp_path)
+
+    def played(bandwidth: float) -> astra_ns3.Result:
+        text = f"topology: [Switch]\nnpus_count: [4]\nbandwidth: [{bandwidth}]\nlatency: [500.0]\n"
+        (tmp_path / "n.yml").write_text(text, encoding="utf-8")
+        return recorded({**files, "network": tmp_path / "n.yml"}, backend=backend, record=["timeline"])
+
+    fast, before = played(100.0), played(50.0)
+    assert saved(astra_ns3.explain(before, play=True))[LINES] == before.finish_ps - fast.finish_ps > 0
+
+
+def test_a_change_on_another_backend_is_told_by_its_own_times(tmp_path: Path) -> None:
+    before = recorded(written(tmp_path), backend="ns3")
+    found = astra_ns3.explain(before, play=True, backend="flow")
+    flows = recorded(written(tmp_path))
+    fast = recorded(written(tmp_path, rates_twice(STAR)))
+    assert found.played is not None
+    assert (found.played.time_ps, found.played.own_time_ps) == (flows.finish_ps, before.finish_ps)
+    assert saved(found)[LINES] == flows.finish_ps - fast.finish_ps
+
+
+@pytest.mark.parametrize("part", [{"iteration": 1}, {"collective": 1}])
+def test_an_iteration_or_a_collective_is_told_by_its_own_time(part: Any, tmp_path: Path) -> None:
+    before = recorded(written(tmp_path), passes=2)
+    found = astra_ns3.explain(before, play=True, **part)
+    after = astra_ns3.explain(recorded(written(tmp_path, rates_twice(STAR)), passes=2), **part)
+    assert saved(found)[LINES] == found.time_ps - after.time_ps
+
+
+def test_without_a_timeline_the_usual_changes_are_played_with_the_options_of_the_run(tmp_path: Path) -> None:
+    changes = {"system.preferred-dataset-splits": 2, "workload.layers.0.weight_gradient.bytes": 800_000}
+    options = {"record": [], "changes": changes, "scheduling_policy": "FIFO", "injection_scale": 3.0}
+    before = recorded(written(tmp_path), **options)
+    assert before.metadata["asked"]["changes"] == changes
+    found = saved(astra_ns3.explain(before, play=True))
+    assert set(found) == {LINES, NPUS}
+    fast = recorded(written(tmp_path, rates_twice(STAR)), **options)
+    assert found[LINES] == before.finish_ps - fast.finish_ps
+
+
+def test_the_command_says_what_was_played(tmp_path: Path) -> None:
+    before = recorded(written(tmp_path), output=tmp_path / "out")
+    out = str(tmp_path / "out")
+    text = run_command("explain", out, "--play").stdout
+    assert "what helps, played on flow\n" in text
+    document = json.loads(run_command("explain", out, "--play", "--json").stdout)
+    assert document["played"]["time_ps"] == before.finish_ps
+    assert {each["change"] for each in document["what_ifs"] if each["played"]} >= {LINES, NPUS}
+    assert "--play plays each change" in run_command("explain", out).stdout
+    assert json.loads(run_command("explain", out, "--json").stdout)["played"] is None
+    refused = run_command("explain", out, "--backend", "flow")
+    assert (refused.returncode, "--backend: needs --play" in refused.stderr) == (2, True)
+
+
+def test_files_that_differ_by_now_are_not_played(tmp_path: Path) -> None:
+    before = recorded(written(tmp_path))
+    written(tmp_path, rates_twice(STAR))
+    with pytest.raises(InputError, match="--play: the run's network differ by now"):
+        astra_ns3.explain(before, play=True)
+    (tmp_path / "n.json").unlink()
+    with pytest.raises(InputError, match="no such file"):
+        astra_ns3.explain(before, play=True)
+
+
+def test_what_changed_without_a_trace_in_run_json_is_told_by_the_time(tmp_path: Path) -> None:
+    before = recorded(written(tmp_path))
+    before.metadata["finish_ps"] += 1
+    with pytest.raises(InputError, match="--play: played again, the run takes"):
+        astra_ns3.explain(before, play=True)
+
+
+def test_runs_that_nobody_can_ask_for_again_say_why(tmp_path: Path) -> None:
+    files = written(tmp_path)
+    of_object = recorded({**files, "workload": parse_workload(WORK, "w")})
+    tenants = [Tenant(name="a", workload=files["workload"], system=files["system"], npus=(0, 1, 2, 3))]
+    job = astra_ns3.run_scenario(network=files["network"], tenants=tenants, backend="flow").tenants["a"]
+    older = recorded(files)
+    del older.metadata["asked"]
+    with pytest.raises(LimitReached) as caught:
+        recorded(files, limits=Limits(simulated_ps=20_000_000))
+    cases = (
+        (of_object, "its workload was given as an object"),
+        (job, "it is a job of a scenario"),
+        (older, "an earlier version"),
+        (caught.value.result, "it was stopped"),
+    )
+    for run, why in cases:
+        with pytest.raises(InputError, match=f"--play: the run can't be played again: {why}"):
+            astra_ns3.explain(run, play=True)
+
+
+def test_objects_of_ours_are_read_back_from_run_json(tmp_path: Path) -> None:
+    files = written(tmp_path)
+    network = parse_network(json.loads(files["network"].read_text()))
+    system = parse_system(SYSTEM_KEYS)
+    before = recorded({**files, "network": network, "system": system})
+    asked = before.metadata["asked"]
+    assert (asked["system"], asked["network"]) == (None, None)
+    fast = parse_network({"topology": rates_twice(STAR), "transport": ROCE})
+    after = recorded({**files, "network": fast, "system": system})
+    assert saved(astra_ns3.explain(before, play=True))[LINES] == before.finish_ps - after.finish_ps
