@@ -15,17 +15,17 @@ from astra_ns3.experiments.nccl.choices_of_run import (
     has_choices,
 )
 from astra_ns3.experiments.progress import ProgressSink
+from astra_ns3.experiments.result import Result
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.explain import TOP
 from astra_ns3.report.explanation.explain import explain as explain_records
 from astra_ns3.report.explanation.explanation import Explanation
-from astra_ns3.report.tables import Records
 
 _LOG = logging.getLogger(__name__)
 
 
 def explain(
-    run: Records,
+    run: Result,
     *,
     iteration: int | None = None,
     collective: int | None = None,
@@ -46,7 +46,7 @@ def explain(
     refuse(backend is not None and not play, f"backend is {backend!r}, expected none without play")
     found = explain_records(run, iteration=iteration, collective=collective, top=top)
     if play:
-        subject = Subject(iteration, collective)
+        subject = Subject(iteration, collective, (run.metadata.get("job") or {}).get("name"))
         found = with_changes_played(run, found, subject, backend=backend, progress=progress)
     if not choices:
         return replace(found, choices_text=HINT) if has_choices(run, found) else found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.changed.asked import asked_document
+from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_document
 from astra_ns3.experiments.forecasting.foreseen import foreseen_document
@@ -90,7 +91,7 @@ def run_document(
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
         **options_document(request),
-        **({"asked": asked_document(request)} if alone else {}),
+        **({"asked": asked_document(request, FILES)} if alone else {}),
         # Of a job that plays for ever, those that it has come to.
         **({"passes": max(outcome.passes or 0, 1)} if request.passes == FOREVER else {}),
         "compute_slowdown": description.compute_slowdown,
@@ -140,6 +141,7 @@ def scenario_document(
         "record": list(request.record),
         "hook": request.on_built is not None,
         "limits": asdict(request.end),
+        "asked": asked_document(request, ("network",)),
         "hook_result": played.hook_result,
         "network": first.network,
         "in_force": first.in_force,

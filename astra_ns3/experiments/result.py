@@ -217,6 +217,11 @@ class Result:
         return int((self._network or self)._metadata["finish_ps"])
 
     @property
+    def of_run(self) -> RunDocument:
+        """Return all of run.json; of a scenario's job that of the scenario."""
+        return (self._network or self)._metadata
+
+    @property
     def scenario_keys(self) -> FileDocument | None:
         """The scenario file's keys that aren't at their defaults, of a scenario or its job; None: there is no file."""
         return (self._network or self)._metadata.get("scenario_keys")

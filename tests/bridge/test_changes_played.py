@@ -238,13 +238,36 @@ def test_runs_that_nobody_can_ask_for_again_say_why(tmp_path: Path) -> None:
         recorded(files, limits=Limits(simulated_ps=20_000_000))
     cases = (
         (of_object, "its workload was given as an object"),
-        (job, "it is a job of a scenario"),
+        (job, "its scenario was given as an object"),
         (older, "an earlier version"),
         (caught.value.result, "it was stopped"),
     )
     for run, why in cases:
         with pytest.raises(InputError, match=f"--play: the run can't be played again: {why}"):
             astra_ns3.explain(run, play=True)
+
+
+def test_a_job_of_a_scenario_is_played_beside_the_others(tmp_path: Path) -> None:
+    jobs = [
+        {"name": name, "workload": "w.txt", "system": "s.yaml", "npus": npus} for name, npus in (("a", 2), ("b", 2))
+    ]
+    keys = {"network": "n.json", "jobs": jobs, "events": [{"at": "20us", "npu": 1, "slower": 2, "for": "90us"}]}
+    (tmp_path / "x.json").write_text(json.dumps(keys), encoding="utf-8")
+    options: dict[str, Any] = {"backend": "flow", "comm_scale": 0.5}
+
+    def played(topology: Any, **others: Any) -> astra_ns3.ScenarioResult:
+        written(tmp_path, topology)
+        return astra_ns3.run_scenario(scenario=tmp_path / "x.json", **{**options, **others})
+
+    fast, quick = played(rates_twice(STAR)), played(STAR, compute_scale=0.5)
+    before = played(STAR, record=["timeline", "accounts"], output=tmp_path / "out").tenants["b"]
+    for job in (before, astra_ns3.Result.load(tmp_path / "out" / "job-b")):
+        found = saved(astra_ns3.explain(job, play=True))
+        assert found[LINES] == before.finish_ps - fast.tenants["b"].finish_ps
+        assert found[NPUS] == before.finish_ps - quick.tenants["b"].finish_ps
+    changed = played(STAR, changes={"network.topology.link.rate": "50Gbps"}).tenants["b"]
+    with pytest.raises(InputError, match="option --set changed"):
+        astra_ns3.explain(changed, play=True)
 
 
 def test_objects_of_ours_are_read_back_from_run_json(tmp_path: Path) -> None:

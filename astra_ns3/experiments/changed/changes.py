@@ -10,10 +10,11 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import wrong
-from astra_ns3.experiments.given_files import read_files
+from astra_ns3.errors import refuse, wrong
+from astra_ns3.experiments.given_files import network_of_run, read_files
 from astra_ns3.experiments.options import network_with_options, system_with_options
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.parts import LINE_RATE, LOSSES, NO_ACKNOWLEDGEMENTS, OPEN_WINDOW
@@ -24,7 +25,13 @@ _Config = TypeVar("_Config", bound=ConfigModel)
 
 
 def with_files_read(request: RunRequest) -> RunRequest:
-    """Return the same request with what its files say in place of their names. Raises InputError."""
+    """Return the same request with what its files say in place of their names; of a scenario, the network's alone.
+
+    Raises InputError.
+    """
+    if isinstance(request, ScenarioRequest):
+        network = network_of_run(request.network, replace(request, changes=None))
+        return replace(request, network=network, congestion_control=None, logical_topology=None)
     files = read_files(request.workload, request.system, request.network, request)
     return replace(
         request,
@@ -52,6 +59,7 @@ def _faster_npus(request: RunRequest) -> RunRequest:
 
 
 def _without_slow_npus(request: RunRequest) -> RunRequest:
+    _check_alone(request)
     given = checked_slowdown(request.compute_slowdown, _network(request).npus)
     if given is None:
         raise wrong("no file slows NPUs")
@@ -59,6 +67,7 @@ def _without_slow_npus(request: RunRequest) -> RunRequest:
 
 
 def _without_delays(request: RunRequest) -> RunRequest:
+    _check_alone(request)
     assert isinstance(request.system, SystemConfig)
     return replace(request, system=request.system.model_copy(update={"endpoint_delay_ns": 0}))
 
@@ -93,6 +102,11 @@ CHANGES: Mapping[str, Callable[[RunRequest], RunRequest]] = {
     LOSSES: _without_losses,
 }
 """Functions that change a request whose files were read; each raises InputError where it can't."""
+
+
+def _check_alone(request: RunRequest) -> None:
+    """Raise InputError for jobs, each of which has files of its own."""
+    refuse(isinstance(request, ScenarioRequest), "change the file of the job")
 
 
 def _network(request: RunRequest) -> AnyNetwork:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from astra_ns3.errors import InputError, refuse, wrong
-from astra_ns3.experiments.changed.asked import asked_again
+from astra_ns3.experiments.changed.again import asked_again
 from astra_ns3.experiments.changed.changes import CHANGES, with_files_read
 from astra_ns3.experiments.description import describe
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
+from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.servers.session import served
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, replace
@@ -22,7 +23,7 @@ from astra_ns3.report.explanation.explain import explain as explain_records
 from astra_ns3.report.explanation.explanation import Explanation, Played
 from astra_ns3.report.explanation.parts import LOSSES
 from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_SLOW_NPUS, WhatIf
-from astra_ns3.report.tables import Records, is_of_flows
+from astra_ns3.report.tables import is_of_flows
 from astra_ns3.units import format_time
 
 _LOG = logging.getLogger(__name__)
@@ -35,25 +36,31 @@ _SAME = ("workload", "system", "network", "compute_slowdown")
 
 @dataclass(frozen=True)
 class Subject:
-    """An iteration or a collective that is explained; with neither, the run."""
+    """An iteration or a collective that is explained; with neither, the run. ``job``: of a scenario."""
 
     iteration: int | None = None
     collective: int | None = None
+    job: str | None = None
 
     @property
     def whole(self) -> bool:
         """Whether it is the run."""
         return self.iteration is None and self.collective is None
 
-    def time_ps(self, run: Records) -> int:
+    def in_run(self, run: Result) -> Result:
+        """Return what a run has of it: all, or a job of a scenario."""
+        return run.tenants[self.job] if self.job is not None and isinstance(run, ScenarioResult) else run
+
+    def time_ps(self, played: Result) -> int:
         """Return how long it took in a run."""
+        run = self.in_run(played)
         if self.whole:
             return run.metadata["finish_ps"]
         return explain_records(run, iteration=self.iteration, collective=self.collective, top=1).time_ps
 
 
 def with_changes_played(
-    run: Records,
+    run: Result,
     found: Explanation,
     subject: Subject,
     *,
@@ -73,7 +80,8 @@ def with_changes_played(
     record = () if subject.whole else ("timeline",)
     request = replace(request, record=record, progress=progress, isolated=True)
     with _quiet():
-        base = _checked(run, _played(request))
+        base = _played(request)
+        _check_time(run, base)
         rows, untold = _changed(run, found, subject, with_files_read(request), subject.time_ps(base))
     for words in base.metadata["warnings"]:
         if words not in run.metadata["warnings"]:
@@ -86,22 +94,22 @@ def with_changes_played(
 
 
 def _changed(
-    run: Records, found: Explanation, subject: Subject, request: RunRequest, base_ps: int
+    run: Result, found: Explanation, subject: Subject, request: RunRequest, base_ps: int
 ) -> tuple[list[WhatIf], list[tuple[str, str]]]:
     """Return what each change saves, the most first, and why others can't be played."""
     rows, untold = list[WhatIf](), list[tuple[str, str]]()
     for words in _asked(run, found):
         try:
-            changed = CHANGES[words](request)
+            changed = _played(CHANGES[words](request))
         except InputError as error:
             untold.append((words, str(error)))
         else:
-            rows.append(WhatIf(words, base_ps - subject.time_ps(_played(changed)), played=True))
+            rows.append(WhatIf(words, base_ps - subject.time_ps(changed), played=True))
     rows.sort(key=lambda each: -each.time_ps)
     return rows, untold
 
 
-def _asked(run: Records, found: Explanation) -> Iterator[str]:
+def _asked(run: Result, found: Explanation) -> Iterator[str]:
     """Yield the changes that are played: those of the rows that may save much; without a chain the usual ones."""
     metadata = run.metadata
     if found.segments:
@@ -125,23 +133,25 @@ def _played(request: RunRequest) -> Result:
     return outcome.result
 
 
-def _check_files(run: Records, request: RunRequest) -> None:
+def _check_files(run: Result, request: RunRequest) -> None:
     """Raise InputError if the files of a run aren't what they were, as far as run.json tells."""
     metadata = run.metadata
     own = replace(request, backend=metadata["backend"])
-    (description,) = map(describe, load_tenants(own))
+    job = metadata.get("job")
+    descriptions = map(describe, load_tenants(own))
+    names = None if job is None else job["name"]
+    description = next(each for each in descriptions if job is None or (each.tenant or {}).get("name") == names)
     now = {name: json.loads(json.dumps(getattr(description, name))) for name in _SAME}
     differ = [name for name in _SAME if metadata.get(name) != now[name]]
     refuse(bool(differ), f"--play: the run's {' and '.join(differ)} differ by now; {_ADVICE}")
 
 
-def _checked(run: Records, again: Result) -> Result:
-    """Return the run played again; raises InputError if it isn't the same, as with files that were changed."""
-    before, now = run.metadata, again.metadata
+def _check_time(run: Result, again: Result) -> None:
+    """Raise InputError if the run isn't the same when it is played again, as with files that were changed."""
+    before, now = run.of_run, again.metadata
     same = before["backend"] != now["backend"] or before["finish_ps"] == now["finish_ps"]
     times = f"{format_time(now['finish_ps'])} and not {format_time(before['finish_ps'])}"
     refuse(not same, f"--play: played again, the run takes {times}; {_ADVICE}")
-    return again
 
 
 @contextmanager
