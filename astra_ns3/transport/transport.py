@@ -161,10 +161,10 @@ class Transport(ABC):
         """Return the frames of messages of these sizes, outline ``(messages,)``."""
 
     @abstractmethod
-    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
+    def check(self, network: NetworkConfig, largest_wire_bytes: int, *, sends: bool) -> list[str]:
         """Return warnings about numbers that can't be meant, each one line; raises InputError for what is impossible.
 
-        ``largest_wire_bytes``: of any frame on the network.
+        ``largest_wire_bytes``: of any frame on the network. ``sends``: whether data have the transport's own priority.
         """
 
     def held_by_windows(self) -> list[str]:

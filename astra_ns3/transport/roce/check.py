@@ -21,11 +21,16 @@ _TOLERANCE = 64
 
 
 def check_roce(
-    transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline, largest_wire_bytes: int
+    transport: RoceTransport,
+    parameters: RoceParameters,
+    outline: NetworkOutline,
+    largest_wire_bytes: int,
+    *,
+    sends: bool = True,
 ) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
-    Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
+    ``sends``: whether data have the transport's own priority. Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
     an idle network; the longest queue is that of all windows towards one host, or the buffer.
     """
     slowest = min(outline.host_ports).rate_bps
@@ -38,7 +43,7 @@ def check_roce(
     warnings: list[str] = []
     for switch in outline.switches:
         _check_buffer(switch, parameters)
-        warnings += _lossless_warnings(switch, parameters)
+        warnings += _lossless_warnings(switch, parameters, sends=sends)
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
     warnings += [*window_warnings(transport, parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
@@ -67,9 +72,10 @@ def _check_buffer(switch: SwitchOutline, parameters: RoceParameters) -> None:
         switch.config.ecn_of(port.rate_bps)
 
 
-def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> list[str]:
+def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters, *, sends: bool) -> list[str]:
     pfc = switch.config.pfc
-    if switch.config.keeps(parameters.priority) or parameters.reliability == "selective-repeat":
+    unused = pfc is not None and not sends  # check_priority tells of the priorities in use
+    if unused or switch.config.keeps(parameters.priority) or parameters.reliability == "selective-repeat":
         return []
     if pfc is None:
         why = "a switch has no pfc and no credits"

@@ -130,10 +130,10 @@ class Roce(Transport):
         not_full = ((np.where(data > 0, count, 0), on_line(data)) for count, data in rests)
         return [(full, on_line(np.full_like(sizes, payload))), *not_full]
 
-    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
+    def check(self, network: NetworkConfig, largest_wire_bytes: int, *, sends: bool) -> list[str]:
         """Return warnings about numbers that can't be meant; raises InputError for what is impossible."""
         return [
-            *check_roce(self.keys, self.parameters, self.outline, largest_wire_bytes),
+            *check_roce(self.keys, self.parameters, self.outline, largest_wire_bytes, sends=sends),
             *self.overtaking(network.topology.routing.kind),
         ]
 
