@@ -135,8 +135,8 @@ class Sharing:
 
     ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``sources``: the scenario's file
     and its table, with whose names messages about them begin. ``seed``: by which the tenant's placement draws.
-    ``priorities``: those that any tenant asks for (None: the transport's). ``number``: the tenant's, from 0. ``nccl_told``: another
-    tenant plays by NCCL's rules, which told of the network's NICs.
+    ``priorities``: those that any tenant asks for (None: the transport's). ``number``: the tenant's, from 0.
+    ``nccl_told``: another tenant plays by NCCL's rules, which told of the network's NICs.
     """
 
     tenant: Tenant

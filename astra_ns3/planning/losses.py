@@ -1,4 +1,4 @@
-"""What a model's device loses on a plan's network, for people: the same for all choices."""
+"""The losses of a model's device on a plan's network, for people: the same for all choices."""
 
 from __future__ import annotations
 

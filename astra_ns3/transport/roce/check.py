@@ -30,8 +30,9 @@ def check_roce(
 ) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
-    ``sends``: whether data have the transport's own priority. Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
-    an idle network; the longest queue is that of all windows towards one host, or the buffer.
+    ``sends``: whether data have the transport's own priority. Raises InputError for combinations that are impossible.
+    Model limits: the round trip is that of the longest path on an idle network; the longest queue is that of all
+    windows towards one host, or the buffer.
     """
     slowest = min(outline.host_ports).rate_bps
     refuse(
