@@ -31,7 +31,7 @@ def check_transports(
     warnings = [*check_credits(every, outline), *_cut_through_warnings(largest_frame_bytes(every), outline)]
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     for each in (each for each in every if each.outline.path):
-        warnings += each.check(network, largest_wire_bytes(every), sends=None in priorities)
+        warnings += [*each.can_lose(sends=None in priorities), *each.check(network, largest_wire_bytes(every))]
     own = {each.priority for each in every if None in priorities}
     return [*warnings, *_pause_warnings({*own, *(each for each in priorities if each is not None)}, outline)]
 

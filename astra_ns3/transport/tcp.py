@@ -320,7 +320,7 @@ class Tcp(Transport):
         """Return warnings of a window that the lines wait for."""
         return _window_warnings(self.parameters, self.outline)
 
-    def check(self, network: NetworkConfig, largest_wire_bytes: int, *, sends: bool) -> list[str]:
+    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
         """Return warnings about numbers that can't be meant; raises InputError for what is impossible.
 
         Model limits: the round trip is that of one full segment over the longest path of an idle network, the longest

@@ -161,11 +161,16 @@ class Transport(ABC):
         """Return the frames of messages of these sizes, outline ``(messages,)``."""
 
     @abstractmethod
-    def check(self, network: NetworkConfig, largest_wire_bytes: int, *, sends: bool) -> list[str]:
+    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
         """Return warnings about numbers that can't be meant, each one line; raises InputError for what is impossible.
 
-        ``largest_wire_bytes``: of any frame on the network. ``sends``: whether data have the transport's own priority.
+        ``largest_wire_bytes``: of any frame on the network.
         """
+
+    def can_lose(self, *, sends: bool) -> list[str]:
+        """Return warnings of switches that aren't lossless; ``sends``: whether data have the transport's priority."""
+        del sends
+        return []
 
     def held_by_windows(self) -> list[str]:
         """Return warnings of windows that the lines wait for; they hold for packets and for flows."""

@@ -21,18 +21,12 @@ _TOLERANCE = 64
 
 
 def check_roce(
-    transport: RoceTransport,
-    parameters: RoceParameters,
-    outline: NetworkOutline,
-    largest_wire_bytes: int,
-    *,
-    sends: bool = True,
+    transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline, largest_wire_bytes: int
 ) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
-    ``sends``: whether data have the transport's own priority. Raises InputError for combinations that are impossible.
-    Model limits: the round trip is that of the longest path on an idle network; the longest queue is that of all
-    windows towards one host, or the buffer.
+    Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
+    an idle network; the longest queue is that of all windows towards one host, or the buffer.
     """
     slowest = min(outline.host_ports).rate_bps
     refuse(
@@ -44,7 +38,6 @@ def check_roce(
     warnings: list[str] = []
     for switch in outline.switches:
         _check_buffer(switch, parameters)
-        warnings += _lossless_warnings(switch, parameters, sends=sends)
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
     warnings += [*window_warnings(transport, parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
@@ -73,10 +66,18 @@ def _check_buffer(switch: SwitchOutline, parameters: RoceParameters) -> None:
         switch.config.ecn_of(port.rate_bps)
 
 
-def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters, *, sends: bool) -> list[str]:
+def lossless_warnings(parameters: RoceParameters, outline: NetworkOutline, *, sends: bool) -> list[str]:
+    """Return warnings of switches that aren't lossless; ``sends``: whether data have the transport's own priority.
+
+    :func:`astra_ns3.transport.check.check_priority` tells of other priorities that PFC doesn't hold for.
+    """
+    found = [_lossless_warnings(switch, parameters) for switch in outline.switches if sends or not switch.config.pfc]
+    return list(dict.fromkeys(words for each in found for words in each))
+
+
+def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> list[str]:
     pfc = switch.config.pfc
-    unused = pfc is not None and not sends  # check_priority tells of the priorities in use
-    if unused or switch.config.keeps(parameters.priority) or parameters.reliability == "selective-repeat":
+    if switch.config.keeps(parameters.priority) or parameters.reliability == "selective-repeat":
         return []
     if pfc is None:
         why = "a switch has no pfc and no credits"
