@@ -11,7 +11,7 @@ import click
 from astra_ns3.cli.completion import words
 from astra_ns3.cli.generate_workload import generate_workload
 from astra_ns3.cli.help import CommandGroup, help_alone
-from astra_ns3.cli.output import folder_for, print_result
+from astra_ns3.cli.output import folder_for, print_result, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
@@ -173,6 +173,8 @@ def generate_poisson(
         rack_npus=rack_npus,
         rack_local=rack_local,
     )
+    if load > 1:
+        tell(f"astra-ns3: warning: load {load:g} is more than links carry: queues grow until the last flow starts")
     _written(made, npus, rate, **rest)
 
 

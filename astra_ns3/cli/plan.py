@@ -152,17 +152,16 @@ def _asked(file: str, options: _Options) -> Asked:
     from astra_ns3.planning.request import PlanRequest
     from astra_ns3.planning.varying.varying import varied_keys
 
-    config = read_plan_file(file)
-    if config is None:
+    plan_file = read_plan_file(file)
+    if plan_file is None:
         with told_apart(file, MODEL):
             if options["network"] is None:
                 raise wrong("no network is named, expected -n FILE, or a file of a plan that names both files", file)
         asked = Asked(PlanRequest(file, options["network"]))
     else:
-        asked = asked_by(config, file)
+        asked = asked_by(plan_file)
     request = asked.request
-    changes = {**request.changes, **settings_of(options["changes"])}
-    held = {**request.held, **settings_of(options["held"])}
+    changed, held = settings_of(options["changes"]), settings_of(options["held"])
     varied = varied_keys(options["varied"]) or asked.varied
     play = asked.play and not options["bounds_only"]
     request = replace(
@@ -170,9 +169,10 @@ def _asked(file: str, options: _Options) -> Asked:
         network=_given(options["network"], request.network),
         system=_given(options["system"], request.system),
         output=_given(options["output"], request.output),
-        changes=changes,
+        changes={**request.changes, **changed},
         samples=_given(options["samples"], request.samples),
-        held=held,
+        held={**request.held, **held},
+        places={**request.places, **dict.fromkeys(changed, "--set"), **dict.fromkeys(held, "--hold")},
         cpu_seconds=_seconds(options["cpu_time"], request.cpu_seconds),
         packets=_given(options["packets"], request.packets),
         packet_seconds=_seconds(options["packets_cpu_time"], request.packet_seconds),

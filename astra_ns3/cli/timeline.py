@@ -8,7 +8,7 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_result
+from astra_ns3.cli.output import print_result, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.report.timeline.usual import FILE, MESSAGES
 from astra_ns3.units import counted, format_bytes
@@ -48,6 +48,9 @@ def timeline_command(folder: str, output: str | None, messages: int, overwrite: 
         made = write_timeline(result, output, messages)
         advice = left_out(result)
     written = made.written
+    if not (written.slices or written.instants or written.samples):
+        again = f"run again with {in_words(advice, ' or ')}" if advice else "the run has nothing to show"
+        tell(f"astra-ns3: warning: the trace is empty, for nothing of it was recorded: {again}")
     print_result(
         {
             "written": str(made.path),

@@ -9,9 +9,11 @@ from typing import Annotated
 from annotated_types import Ge
 from pydantic import Field, JsonValue
 
+from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.frozen import dataclass
 
 _SIGNS = {"model", "network"}
 
@@ -50,7 +52,15 @@ class PlanConfig(ConfigModel):
     """How far the plan goes."""
 
 
-def read_plan_file(path: str | os.PathLike[str]) -> PlanConfig | None:
+@dataclass(frozen=True)
+class PlanFile:
+    """A file of a plan as it was read: what it says, and where each key stands."""
+
+    config: PlanConfig
+    document: Document
+
+
+def read_plan_file(path: str | os.PathLike[str]) -> PlanFile | None:
     """Read a file of a plan; None if the file is another one, such as a model file or a workload's text.
 
     Raises InputError with file, line and key.
@@ -60,4 +70,4 @@ def read_plan_file(path: str | os.PathLike[str]) -> PlanConfig | None:
     document = parse_yaml(read_text(path), os.fspath(path))
     if not isinstance(document.data, dict) or not document.data.keys() >= _SIGNS or "kind" in document.data:
         return None
-    return validated(PlanConfig, document)
+    return PlanFile(validated(PlanConfig, document), document)

@@ -29,6 +29,12 @@ def losses_in_force(compute: AnyCompute, system: SystemConfig) -> Losses:
     return losses._replace(scale_up_efficiency=1.0)
 
 
+def left_to_nccl(compute: AnyCompute, system: SystemConfig) -> float | None:
+    """Return the device's share of the lines inside nodes where NCCL's channels lose it; None: they don't."""
+    share = compute.losses.scale_up_efficiency
+    return None if losses_in_force(compute, system).scale_up_efficiency == share else share
+
+
 def network_as_reached(network: AnyNetwork, workload: AnyWorkload, system: SystemConfig) -> AnyNetwork:
     """Return the network with the rates inside its nodes that transfers of a model's device reach.
 

@@ -61,7 +61,7 @@ from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
 from astra_ns3.scenario.waiting_line import Berth
 from astra_ns3.topology.graph import Graph
-from astra_ns3.transport.check import check_priority
+from astra_ns3.transport.check import ONLY_OWN, check_priority
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -135,8 +135,8 @@ class Sharing:
 
     ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``sources``: the scenario's file
     and its table, with whose names messages about them begin. ``seed``: by which the tenant's placement draws.
-    ``priorities``: those that any tenant's messages have. ``number``: the tenant's, from 0. ``nccl_told``: another
-    tenant plays by NCCL's rules, which told of the network's NICs.
+    ``priorities``: those that any tenant asks for (None: the transport's). ``number``: the tenant's, from 0.
+    ``nccl_told``: another tenant plays by NCCL's rules, which told of the network's NICs.
     """
 
     tenant: Tenant
@@ -145,7 +145,7 @@ class Sharing:
     course: Course = NOTHING
     sources: tuple[str, ...] = ()
     seed: int = 1
-    priorities: frozenset[int] = frozenset()
+    priorities: frozenset[int | None] = ONLY_OWN
     number: int = 0
     nccl_told: bool = False
 
@@ -228,7 +228,7 @@ def _planned(
 ) -> tuple[AnyPlan, list[str]]:
     """Return the plan of a network, or that of another tenant on it, and what to warn of."""
     if sharing is None:
-        return planned_network(network, options, endpoint, NOTHING, frozenset())
+        return planned_network(network, options, endpoint, NOTHING, ONLY_OWN)
     if sharing.beside is not None:
         return sharing.beside.plan, []
     return planned_network(network, options, endpoint, sharing.course, sharing.priorities)

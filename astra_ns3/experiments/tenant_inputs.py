@@ -43,8 +43,7 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
     """Read and check what each tenant plays; raises InputError, also if two tenants have an NPU in common."""
     found: list[Inputs] = []
     berths, course = _Berths(request), request.course
-    asked = (tenant.priority for tenant, _ in request.parts if tenant is not None)
-    priorities = frozenset(each for each in asked if each is not None)
+    priorities = frozenset(None if tenant is None else tenant.priority for tenant, _ in request.parts)
     for number, (tenant, part) in enumerate(request.parts):
         if tenant is not None and tenant.job is not None:
             tenancy = found[-1].tenancy.tried_again(tenant.name, times_of(tenant))

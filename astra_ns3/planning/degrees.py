@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
+from types import MappingProxyType
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.model.file import ModelFile
@@ -143,7 +144,7 @@ class Space:
     """All choices for a model on ``npus`` NPUs; each trains on as many samples an iteration, ``samples``.
 
     ``workload``: the model's file without degrees; ``keys``: those of the file as it was given that were changed for
-    that. ``held``: values of some keys of :data:`CHOSEN` that all choices have.
+    that. ``held``: values of some keys of :data:`CHOSEN` that all choices have; ``places``: where these stand.
     """
 
     workload: ModelWorkload
@@ -151,6 +152,7 @@ class Space:
     samples: int
     keys: Mapping[str, Json]
     held: Mapping[str, Json] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
@@ -251,7 +253,12 @@ class Space:
             return None
 
 
-def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None = None) -> Space:
+def space_of(
+    workload: ModelWorkload,
+    npus: int,
+    held: Mapping[str, Json] = MappingProxyType({}),
+    places: Mapping[str, str] = MappingProxyType({}),
+) -> Space:
     """Return all choices for a model with the values that are ``held``, of keys of :data:`CHOSEN`.
 
     Raises InputError for another key, for parameter servers, for memory beyond the device, for ``layers_per_part`` that
@@ -259,8 +266,8 @@ def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None
     it those of the file's own degrees on so many NPUs.
     """
     file, source = workload.file, workload.source
-    for key in held or {}:
-        check_known("key", key, CHOSEN)
+    for key in held:
+        check_known("key", key, CHOSEN, places.get(key, "hold"))
     refuse(
         file.parallel.servers > 0,
         f"key 'parallel.servers': found {file.parallel.servers}, expected 0: plans have no parameter servers",
@@ -293,7 +300,7 @@ def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None
     }
     if isinstance(file.training, SequenceTraining):
         alone[_RECOMPUTE] = "none"
-    return Space(changed(workload, {**reset, **alone}), npus, samples, {**alone, **reset}, held or {})
+    return Space(changed(workload, {**reset, **alone}), npus, samples, {**alone, **reset}, held, places)
 
 
 def _recomputes(file: ModelFile) -> bool:

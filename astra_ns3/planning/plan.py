@@ -103,7 +103,7 @@ class Bounded:
         """Return all choices; raises InputError for what can't be planned."""
         key = json.dumps([request.workload.file.document(), request.npus, *_asked(request)], sort_keys=True)
         if key not in self._spaces:
-            self._spaces[key] = space_of(request.workload, request.npus, request.held)
+            self._spaces[key] = space_of(request.workload, request.npus, request.held, request.places)
         return self._spaces[key]
 
     def bounds(self, request: PlanRequest, space: Space) -> AllBounds:
@@ -186,8 +186,8 @@ def _no_choice(space: Space) -> InputError:
         if allowed:
             beside = ", beside the other held values" if others else ""
             expected = f"{some_of(allowed)}{nearest(as_text(value), allowed)}"
-            words = f"found {as_text(value)} to cut {source} over {over}{beside}, expected {expected}"
-            return wrong(words, f"hold {key}")
+            words = f"key '{key}': found {as_text(value)} to cut {source} over {over}{beside}, expected {expected}"
+            return wrong(words, space.places.get(key, "hold"))
     held = "".join(f", {key} held to {as_text(value)}" for key, value in space.held.items())
     expected = f"{'other held values, ' if held else ''}other NPUs or another training.global_batch"
     return wrong(f"can't be cut over {over}{held}, expected {expected}", source)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.formats.kinds import MODEL, told_apart
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import refuse
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.degrees import Choice
@@ -34,6 +35,8 @@ _RESULTS = Path("results")
 PASSES_AXIS = "passes"
 PART, NEXT_PART, PACKETS_PART = "plans", "iterations", "packets"
 """The parts of the study that plays plans: as flows, some for two iterations, the best on packets beside flows."""
+_STUDY = "plan"
+_NAMED_LINE = re.compile(rf"\b{_STUDY}(?::(\d+))?: (?:(key ')base\.)?")
 _BASE = "as the file has it"
 _ENDINGS = (".yaml", ".yml", ".json")
 _NO_MODEL = (
@@ -52,7 +55,7 @@ class PlanRequest:
     as the model's file has them. ``held``: keys of the model's file that aren't chosen, and their values.
     ``cpu_seconds``: of all choices that are played, None: no limit. ``jobs``: at once, None: one for each core.
     ``packets``: how many of the best are played on packets as well, None: 3, of varied plans 0. ``packet_seconds``: CPU
-    time that such a run may be forecast to take, None: no limit.
+    time that such a run may be forecast to take, None: no limit. ``places``: of keys of ``changes`` and ``held``.
     """
 
     model: Given
@@ -66,6 +69,7 @@ class PlanRequest:
     jobs: int | None = None
     packets: int | None = None
     packet_seconds: float | None = USUAL_PACKET_SECONDS
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def folder(self) -> Path:
@@ -146,8 +150,17 @@ class PlanRequest:
             "base": {**self._files(), **self._of_samples(), **self.changes},
             "parts": parts,
         }
-        document = Document("plan", data)
-        return expand(Study(validated(StudyConfig, document), document, Path.cwd()))
+        lines: dict[KeyPath, int] = {("base", key): line for line, key in enumerate(self.changes, start=1)}
+        document = Document(_STUDY, data, lines)
+        try:
+            return expand(Study(validated(StudyConfig, document), document, Path.cwd()))
+        except InputError as error:
+            raise wrong(_NAMED_LINE.sub(self._place, str(error))) from error
+
+    def _place(self, found: re.Match[str]) -> str:
+        """Return where the change stands that a line of the study is."""
+        place = self.places.get(list(self.changes)[int(found[1]) - 1], "changes") if found[1] else ""
+        return f"{place}: {found[2] or ''}" if place else found[2] or ""
 
     def _files(self) -> dict[str, Json]:
         network = os.fspath(self.network)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from astra_ns3.config.core.changing import setting_text
 from astra_ns3.planning.degrees import Choice
+from astra_ns3.planning.losses import loss_rows
 from astra_ns3.planning.page import BEST, NEXT, SYSTEM
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
@@ -74,7 +75,7 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
         head += [("second", _second(plan))] if found.ranked[1:] else []
         head += _own(plan)
         head += [("packets", packets_text(plan))] if plan.packets else []
-    return head
+    return [*head, *loss_rows(plan.request)]
 
 
 def _cpu_time(plan: Plan) -> str:

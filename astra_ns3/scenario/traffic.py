@@ -131,6 +131,9 @@ def _mean_bps(config: TrafficConfig, graph: Graph, npus: Sequence[int], receiver
         mean_bps, found = config.load * cut.rate_bps / crossing, f"load {config.load:g} of {cut.name}"
     hosts = cut_named(HOSTS, graph, npus)
     on_hosts = mean_bps * crossing_share(hosts, receivers) / hosts.rate_bps
+    if config.rate_bps is None and config.on_ps is not None and config.off_ps is not None:
+        on_hosts *= 1 + config.off_ps / config.on_ps
+        found += ", while NPUs are on,"
     if on_hosts > 1:
         most = f"load of at most {(config.load or 0) / on_hosts:.3g}"
         if config.rate_bps is not None:

@@ -143,16 +143,17 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         axes = axes_of(study, part_name, part, (name, of_preset) if of_preset else None)
         combine = (of_preset.combine if of_preset is not None else None) or part.combine
         parts.append(Part(part_name, part, axes, combine))
-        for figure, config in part.figures.items():
-            where = study.document.where(("parts", part_name, "figures", figure))
-            check_figure(parts[-1].view(), config, where, {**study.config.names, **part.names})
         drafts.extend(_drafts(study, name, chosen, of_preset, parts[-1]))
     keys = {axis.key: axis.name for part in parts for axis in part.axes}
     wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)
     kept = [draft for draft in drafts if wanted(draft.coordinates)]
     refuse(not kept, f"no point has all of {', '.join(only)}", study.document.source)
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
-    points, warnings = _points(study, kept)
+    points, warnings = _points(study, kept)  # first, for an axis whose key is unknown is why a figure's x is
+    for one in parts:
+        for figure, config in one.config.figures.items():
+            where = study.document.where(("parts", one.name, "figures", figure))
+            check_figure(one.view(), config, where, {**study.config.names, **one.config.names})
     for one in played:
         own = ((point.name, point.request) for point in points if point.part == one.name)
         check_records(one.config.figures, own, study.document.where(("parts", one.name, "figures")))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.model.file import KINDS
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import nearest, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.option import options_of
@@ -65,12 +68,22 @@ def why_no_key(key: str) -> str:
     if first in FILES_OF_POINTS and dot:
         return f"has nothing {'between two dots' if rest.strip('.') else 'behind its dot'}, expected names"
     if dot:
-        meant, files = nearest(first, FILES_OF_POINTS), ", ".join(f"{file}." for file in FILES_OF_POINTS)
+        meant, files = _meant(key) or nearest(first, FILES_OF_POINTS), ", ".join(f"{file}." for file in FILES_OF_POINTS)
         return f"is no key of a file: expected one that begins with {files}{meant}"
     return (
         f"is no option of a run, expected one of {', '.join(OPTIONS)}, or a key of a file, as network.topology.npus"
         f"{nearest(key, (*OPTIONS, *FILES))}"
     )
+
+
+def _meant(key: str) -> str:
+    """Return the key of a file that a key is meant to be: behind another word for the file, or without one."""
+    for rest in (key.partition(".")[2], key):
+        for file, models in (("workload", KINDS.values()), ("system", (SystemConfig,)), ("network", (NetworkConfig,))):
+            names = {field.alias or name for model in models for name, field in model.model_fields.items()}
+            if rest.partition(".")[0].replace("-", "_") in names:
+                return f"; did you mean '{file}.{rest}'?"
+    return ""
 
 
 def as_text(value: Json) -> str:

@@ -11,24 +11,29 @@ from astra_ns3.transport.lossless import check_entrance, check_lossless, largest
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transport import Transport
 
+ONLY_OWN: frozenset[int | None] = frozenset({None})
+"""The priorities of tenants of which none asks for one."""
+
 
 def check_transports(
     network: NetworkConfig,
     outline: NetworkOutline,
     transports: Mapping[str, Transport],
-    priorities: frozenset[int] = frozenset(),
+    priorities: frozenset[int | None] = ONLY_OWN,
 ) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; raises InputError for what is impossible.
 
-    ``outline``: the outline of all. ``transports``: by kind. ``priorities``: those that tenants ask for.
+    ``outline``: the outline of all. ``transports``: by kind. ``priorities``: those that tenants ask for, None: of the
+    transport.
     """
     every = transports.values()
     check_lossless(every, outline)
     warnings = [*check_credits(every, outline), *_cut_through_warnings(largest_frame_bytes(every), outline)]
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     for each in (each for each in every if each.outline.path):
-        warnings += each.check(network, largest_wire_bytes(every))
-    return [*warnings, *_pause_warnings({*priorities, *(each.priority for each in every)}, outline)]
+        warnings += [*each.can_lose(sends=None in priorities), *each.check(network, largest_wire_bytes(every))]
+    own = {each.priority for each in every if None in priorities}
+    return [*warnings, *_pause_warnings({*own, *(each for each in priorities if each is not None)}, outline)]
 
 
 def check_priority(priority: int, outline: NetworkOutline, transports: Mapping[str, Transport]) -> list[str]:

@@ -167,6 +167,11 @@ class Transport(ABC):
         ``largest_wire_bytes``: of any frame on the network.
         """
 
+    def can_lose(self, *, sends: bool) -> list[str]:
+        """Return warnings of switches that aren't lossless; ``sends``: whether data have the transport's priority."""
+        del sends
+        return []
+
     def held_by_windows(self) -> list[str]:
         """Return warnings of windows that the lines wait for; they hold for packets and for flows."""
         return []

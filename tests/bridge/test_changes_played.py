@@ -248,9 +248,8 @@ def test_runs_that_nobody_can_ask_for_again_say_why(tmp_path: Path) -> None:
 
 
 def test_a_job_of_a_scenario_is_played_beside_the_others(tmp_path: Path) -> None:
-    jobs = [
-        {"name": name, "workload": "w.txt", "system": "s.yaml", "npus": npus} for name, npus in (("a", 2), ("b", 2))
-    ]
+    files = {"workload": "w.txt", "system": "s.yaml"}
+    jobs = [{"name": "a", "npus": [0, 1], **files}, {"name": "b", "npus": [2, 3], **files}]
     keys = {"network": "n.json", "jobs": jobs, "events": [{"at": "20us", "npu": 1, "slower": 2, "for": "90us"}]}
     (tmp_path / "x.json").write_text(json.dumps(keys), encoding="utf-8")
     options: dict[str, Any] = {"backend": "flow", "comm_scale": 0.5}

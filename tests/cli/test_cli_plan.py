@@ -179,8 +179,21 @@ def test_a_file_of_a_plan_is_the_command_with_its_options(folder: Path) -> None:
         ({"model": "nowhere.yaml", "network": "network.yaml"}, "nowhere.yaml"),
         (
             {"model": "model.yaml", "network": "network.yaml", "hold": {"parallel.zero": 0, "parallel.tensor": 3}},
-            "hold parallel.tensor: found 3 to cut model.yaml over 2 NPUs with 2 samples an iteration, beside the other "
-            "held values, expected 1, 2",
+            "mine.yaml:2: key 'parallel.tensor': found 3 to cut model.yaml over 2 NPUs with 2 samples an iteration, "
+            "beside the other held values, expected 1, 2",
+        ),
+        (
+            {"model": "model.yaml", "network": "network.yaml", "hold": {"parallel.tensr": 1}},
+            "error: mine.yaml:2: key 'parallel.tensr' is not one of parallel.tensor,",
+        ),
+        (
+            {"model": "model.yaml", "network": "network.yaml", "set": {"network.topology.link.rate": 200}},
+            "error: mine.yaml:4: key 'topology.link.rate': 200 has no unit",
+        ),
+        (
+            {"model": "model.yaml", "network": "network.yaml", "vary": {"model.training.global_batch": [32, 64]}},
+            "mine.yaml:4: key 'vary.model.training.global_batch': is no key of a file: expected one that begins with "
+            "workload., system., network., scenario.; did you mean 'workload.training.global_batch'?",
         ),
         (
             {"model": "model.yaml", "network": "network.yaml", "hold": {"parallel.schedule": "gpip"}},
@@ -263,7 +276,10 @@ def test_a_limit_says_what_it_left_open(folder: Path) -> None:
         (("--samples", "0"), "0 is not in the range x>=1"),
         (("--cpu-time", "soon"), "soon"),
         (("--set", "workload.parallel.servers=1"), "key 'parallel.servers': found 1, expected 0"),
-        (("--set", "nothing=1"), "nothing"),
+        (("--set", "nothing=1"), "error: --set: key 'nothing': is no option of a run"),
+        (("--vary", "network.topology.link.rate=200"), "error: --vary: key 'topology.link.rate': 200 has no unit"),
+        (("--vary", "topology.link.rate=1Gbps"), "; did you mean 'network.topology.link.rate'?"),
+        (("--hold", "training.recompute=maybe"), "error: --hold: key 'training.recompute': found maybe to cut"),
         (("-s", "nowhere.yaml"), "nowhere.yaml"),
     ],
 )

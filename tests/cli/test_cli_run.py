@@ -249,3 +249,15 @@ def test_what_users_code_prints_stays_out_of_the_json(command: Command, words: l
     assert finished.json["exit_status"] == 0
     assert {"loaded", "called"} >= set(finished.err.split()) >= {"loaded"}
     assert "loaded" in command("run", *words, "--backend", "fake", "--hook", str(tmp_path / "hook.py")).out
+
+
+def test_a_timeline_of_flows_that_were_not_recorded_is_empty_and_says_how_to_record(
+    command: Command, files: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "flows.csv").write_text("source,destination,bytes\n0,1,1000\n", encoding="utf-8")
+    run = ("run", "-w", str(tmp_path / "flows.csv"), "-s", files["system"], "-n", files["network"], "--backend", "flow")
+    for folder, record, warned in (("bare", (), True), ("recorded", ("--record", "flows"), False)):
+        assert command(*run, *record, "-o", str(tmp_path / folder)).status == 0
+        made = command("timeline", str(tmp_path / folder))
+        assert made.status == 0
+        assert ("warning: the trace is empty" in made.err and "--record flows" in made.err) == warned

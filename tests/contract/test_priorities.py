@@ -140,3 +140,14 @@ def test_a_priority_that_pfc_does_not_hold_for_is_warned_of(files: Files, held: 
     result = files.play(on, [files.job("a", npus=[0, 2], priority=other), files.job("b", npus=[1, 3], priority=held)])
     (warning,) = (words for words in result.metadata["warnings"] if "priorities: [2, 5]" in words)
     assert f"job 'a': pfc of a switch holds for priority {held}, messages have {other}" in warning
+
+
+@pytest.mark.parametrize(("other", "warned"), [(HIGH, False), (None, True)])
+def test_the_transport_s_own_priority_counts_only_where_a_job_has_it(
+    files: Files, other: int | None, warned: bool
+) -> None:
+    on = network()
+    on["topology"]["switch"]["pfc"] = {"priorities": [HIGH]}
+    own: dict[str, Any] = {} if other is None else {"priority": other}
+    result = files.play(on, [files.job("a", npus=[0, 2], priority=HIGH), files.job("b", npus=[1, 3], **own)])
+    assert any("can be lost" in words for words in result.metadata["warnings"]) == warned

@@ -276,6 +276,11 @@ REFUSED: Sequence[tuple[dict[str, Any], str, str]] = [
         "flow",
         "rate 200 Gb/s is 2 of the hosts' links, expected at most 1 there; use a rate of at most 100 Gb/s",
     ),
+    (
+        {"kind": "on-off", "load": 0.5, "on": "10us", "off": "20us"},
+        "flow",
+        "while NPUs are on, is 1.5 of the hosts' links, expected at most 1 there; use a load of at most 0.333",
+    ),
     ({"load": 0.5, "npus": [3, 99]}, "flow", "NPU is 99, expected 0 to 7|NPU 99"),
     ({"load": 0.5, "start": "-3us"}, "flow", "key 'traffic.0.start'"),
     ({"load": 0.5, "rate": "1Gbps"}, "flow", "found load and rate, expected load or rate"),

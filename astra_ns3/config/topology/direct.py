@@ -10,7 +10,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import RateBps, checked, refuse_key
+from astra_ns3.config.core.model import Keys, RateBps, checked, refuse_key
 from astra_ns3.config.topology.base import (
     LinkChange,
     Npus,
@@ -151,6 +151,13 @@ class FullMesh(TopologyBase):
     """How many NPUs there are."""
     link: LinkConfig
     """The link between each two NPUs."""
+
+    @classmethod
+    def prepare(cls, data: Keys) -> Keys:
+        """Refuse switches, which there are none of."""
+        words = "a full-mesh joins NPUs directly, without switches; leave it out (NPUs that forward: forwarding.switch)"
+        refuse_key("switch" in data, "switch", words)
+        return super().prepare(data)
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""

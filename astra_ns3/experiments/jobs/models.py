@@ -7,7 +7,7 @@ from math import prod
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.model.offload import Interval
 from astra_ns3.config.training_plan import TrainingPlan
-from astra_ns3.experiments.device import losses_in_force
+from astra_ns3.experiments.device import left_to_nccl, losses_in_force
 from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import told_apart
@@ -58,15 +58,13 @@ class ModelJob(ProgramsJob):
         scaled = (self.workload.comm_scale, self.workload.compute_scale) != (1, 1)
         work = None if scaled else iteration_work(self.workload, plan)
         compute = self.workload.file.compute
-        losses = losses_in_force(compute, platform.system)
-        left = compute.losses.scale_up_efficiency
         return Foreseen(
             self._memory_of(platform),
             plan.memory_bytes,
             expert_skew(plan),
             work,
-            losses,
-            None if losses.scale_up_efficiency == left else left,
+            losses_in_force(compute, platform.system),
+            left_to_nccl(compute, platform.system),
         )
 
     def document(self) -> JsonObject:

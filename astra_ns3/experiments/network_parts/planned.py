@@ -74,7 +74,7 @@ def check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
 
 
 def planned_network(
-    network: AnyNetwork, options: Options, endpoint: EndpointModel, course: Course, priorities: frozenset[int]
+    network: AnyNetwork, options: Options, endpoint: EndpointModel, course: Course, priorities: frozenset[int | None]
 ) -> tuple[AnyPlan, list[str]]:
     """Return the plan of a network, and what to warn of. Raises InputError for what can't be played."""
     course.check_heeded(options.backend_name, abilities_of(options.backend).heeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from astra_ns3.planning.losses import loss_rows
 from astra_ns3.planning.result import faster_next
 from astra_ns3.planning.varying.varying import Varied, VariedPoint
 from astra_ns3.report.alignment import aligned, percent, table
@@ -25,7 +26,7 @@ def head_of(varied: Varied) -> list[tuple[str, str]]:
     head += [] if varied.played else [("played", "nothing: times are least bounds, which runs may exceed")]
     if samples := differing_samples(varied):
         head.append(("samples", f"{samples}; --samples gives all the same"))
-    return head
+    return [*head, *dict.fromkeys(row for point in varied.points for row in loss_rows(point.request))]
 
 
 def differing_samples(varied: Varied) -> str:

@@ -11,7 +11,7 @@ from itertools import product
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.errors import InputError, refuse, wrong
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
 from astra_ns3.planning.page import check_free, forget
@@ -36,10 +36,11 @@ _NAME = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True)
 class VariedKey:
-    """A key of the files, as a study names it, and the values that it has."""
+    """A key of the files, as a study names it, and the values that it has; ``place``: where these are said."""
 
     key: str
     values: tuple[Json, ...]
+    place: str = field(default=_OPTION, repr=False)
 
     @property
     def name(self) -> str:
@@ -123,14 +124,14 @@ def _varied_key(text: str) -> VariedKey:
     return varied_key(key, found if isinstance(found, list) else [], f"{_OPTION} {key}")
 
 
-def varied_key(key: str, values: Sequence[Json], where: str) -> VariedKey:
+def varied_key(key: str, values: Sequence[Json], where: str, place: str = _OPTION) -> VariedKey:
     """Return a key with its values; raises InputError for what can't be one."""
     if not is_key(key):
         raise wrong(why_no_key(key), where)
     labels = list(map(as_text, values))
     refuse(not labels or None in values, f"found '{','.join(labels)}', expected values with commas between them", where)
     refuse(len(set(labels)) < len(labels), f"a value stands twice in '{','.join(labels)}'", where)
-    return VariedKey(key, tuple(values))
+    return VariedKey(key, tuple(values), place)
 
 
 def _check(keys: Sequence[VariedKey], *, play: bool) -> None:
@@ -181,6 +182,7 @@ def _points(request: PlanRequest, keys: Sequence[VariedKey]) -> Iterable[VariedP
         own = replace(
             request,
             changes={**request.changes, **values},
+            places={**request.places, **{each.key: each.place for each in keys}},
             output=request.folder / _folder(keys, labels, number),
             packets=request.packets or 0,
         )

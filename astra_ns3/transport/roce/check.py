@@ -38,7 +38,6 @@ def check_roce(
     warnings: list[str] = []
     for switch in outline.switches:
         _check_buffer(switch, parameters)
-        warnings += _lossless_warnings(switch, parameters)
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
     warnings += [*window_warnings(transport, parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
@@ -65,6 +64,15 @@ def _check_buffer(switch: SwitchOutline, parameters: RoceParameters) -> None:
     )
     for port in switch.ports:
         switch.config.ecn_of(port.rate_bps)
+
+
+def lossless_warnings(parameters: RoceParameters, outline: NetworkOutline, *, sends: bool) -> list[str]:
+    """Return warnings of switches that aren't lossless; ``sends``: whether data have the transport's own priority.
+
+    :func:`astra_ns3.transport.check.check_priority` tells of other priorities that PFC doesn't hold for.
+    """
+    found = [_lossless_warnings(switch, parameters) for switch in outline.switches if sends or not switch.config.pfc]
+    return list(dict.fromkeys(words for each in found for words in each))
 
 
 def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> list[str]:

@@ -17,7 +17,7 @@ from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
-from astra_ns3.transport.roce.check import check_roce, reordering_warnings, window_warnings
+from astra_ns3.transport.roce.check import check_roce, lossless_warnings, reordering_warnings, window_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
@@ -136,6 +136,10 @@ class Roce(Transport):
             *check_roce(self.keys, self.parameters, self.outline, largest_wire_bytes),
             *self.overtaking(network.topology.routing.kind),
         ]
+
+    def can_lose(self, *, sends: bool) -> list[str]:
+        """Return warnings of switches that aren't lossless; ``sends``: whether data have the transport's priority."""
+        return lossless_warnings(self.parameters, self.outline, sends=sends)
 
     def held_by_windows(self) -> list[str]:
         """Return warnings of a window of fixed size that the lines wait for."""

@@ -185,7 +185,10 @@ def test_classes_of_links_belong_to_dimensions() -> None:
         ({"kind": "clos", "levels": []}, r"key 'topology\.levels'"),
         ({**EACH_KIND[6], "shape": [4, 0]}, r"key 'topology\.shape\.1': found 0"),
         ({**EACH_KIND[8], "npus": 1025}, r"key 'topology\.npus': found 1025"),
-        ({"kind": "full-mesh", "npus": 4, "link": LINK, "switch": SWITCH}, r"key 'topology\.switch': unknown key"),
+        (
+            {"kind": "full-mesh", "npus": 4, "link": LINK, "switch": SWITCH},
+            r"\.switch': a full-mesh joins NPUs directly",
+        ),
         ({**HIERARCHICAL, "nics_per_node": 3}, r"key 'topology\.nics_per_node': found 3, expected a divisor of .* 8"),
         (
             {**HIERARCHICAL, "nics_per_node": 2, "scale_up": {"kind": "full-mesh", "link": LINK}},

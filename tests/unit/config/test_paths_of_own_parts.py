@@ -82,9 +82,9 @@ def test_a_study_s_part_begins_at_the_study_s_folder(below: Path) -> None:
 def test_a_plan_s_part_begins_at_the_plan_s_folder(below: Path) -> None:
     keys = {"system.scheduling-policy": "mine.py:notice"}
     file = written(below / "plan.yaml", {"model": "model.yaml", "network": "network.yaml", "set": keys})
-    config = read_plan_file(file)
-    assert config is not None
-    (value,) = asked_by(config, file).request.changes.values()
+    plan = read_plan_file(file)
+    assert plan is not None
+    (value,) = asked_by(plan).request.changes.values()
     part, _, name = str(value).rpartition(":")
     assert (Path(part).resolve(), name) == (below / "mine.py", "notice")
 

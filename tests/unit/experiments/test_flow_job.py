@@ -170,6 +170,14 @@ def test_generate_says_what_it_wrote_and_at_which_load(tmp_path: Path) -> None:
     assert ", load 0." in done.output
 
 
+@pytest.mark.parametrize(("load", "warned"), [("1", False), ("1.5", True)])
+def test_a_load_that_links_do_not_carry_is_warned_of(load: str, warned: bool, tmp_path: Path) -> None:
+    words = POISSON.replace("--load 0.3", f"--load {load}")
+    done = CliRunner().invoke(cli, ["generate", "flows", "poisson", *words.split(), "-o", str(tmp_path / "flows")])
+    assert done.exit_code == 0
+    assert (f"warning: load {load} is more than links carry" in done.stderr) == warned
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

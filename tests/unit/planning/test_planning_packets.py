@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.plain import Json
-from astra_ns3.config.plan_file import PlanConfig
+from astra_ns3.config.plan_file import PlanConfig, PlanFile
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space, space_of
 from astra_ns3.planning.packets import OnPackets, expected_ps, order_of, sized_for_packets
@@ -150,7 +151,7 @@ def test_the_order_on_packets_is_that_of_flows_times_what_packets_take_longer(tm
 def test_a_file_limits_the_time_of_all_runs_and_that_of_packets_apart() -> None:
     play = {"cpu_time": "2s", "packets_cpu_time": "30s", "packets": 1}
     config = PlanConfig.model_validate({"model": "model.yaml", "network": "network.yaml", "play": play})
-    found = asked_by(config, "mine.yaml").request
+    found = asked_by(PlanFile(config, Document("mine.yaml", {}))).request
     assert (found.cpu_seconds, found.packet_seconds, found.packets) == (2, 30, 1)
 
 

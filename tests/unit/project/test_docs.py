@@ -372,7 +372,7 @@ def test_the_page_of_plans_is_short() -> None:
 
 def test_the_studies_that_come_with_the_program_and_the_page_s_can_be_expanded(tmp_path: Path) -> None:
     every = sorted(ROOT.glob("inputs/studies/*.yaml"))
-    plans = {file.stem: asked_by(config, file) for file in every if (config := read_plan_file(file)) is not None}
+    plans = {file.stem: asked_by(plan) for file in every if (plan := read_plan_file(file)) is not None}
     npus = {name: asked.request.npus for name, asked in plans.items()}
     assert npus == {"plan": 16, "comet": 1024, "comet-bounds": 1024}
     files = [file for file in every if file.stem not in plans]

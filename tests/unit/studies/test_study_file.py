@@ -46,6 +46,15 @@ def test_a_figure_s_name_for_a_key_that_is_no_axis_is_traced_to_that_key(tmp_pat
     )
 
 
+def test_an_axis_whose_key_is_unknown_is_told_before_a_figure_that_names_the_key_as_it_should_be(
+    tmp_path: Path,
+) -> None:
+    text = GOOD.replace("switch.buffer:", "switch.bufer:").replace("y: finish_us", "x: network.topology.switch.buffer")
+    said = refusal(text, tmp_path)
+    assert said.startswith("10: key 'topology.switch.bufer': unknown key; allowed: buffer,")
+    assert said.endswith("; did you mean 'topology.switch.buffer'?")
+
+
 def test_a_good_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(GOOD, encoding="utf-8")
