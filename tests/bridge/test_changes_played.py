@@ -204,7 +204,7 @@ def test_the_command_says_what_was_played(tmp_path: Path) -> None:
     document = json.loads(run_command("explain", out, "--play", "--json").stdout)
     assert document["played"]["time_ps"] == before.finish_ps
     assert {each["change"] for each in document["what_ifs"] if each["played"]} >= {LINES, NPUS}
-    assert "--play plays each change" in run_command("explain", out).stdout
+    assert "explain --play plays each change" in run_command("explain", out).stdout
     assert json.loads(run_command("explain", out, "--json").stdout)["played"] is None
     refused = run_command("explain", out, "--backend", "flow")
     assert (refused.returncode, "--backend: needs --play" in refused.stderr) == (2, True)

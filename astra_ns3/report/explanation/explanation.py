@@ -28,7 +28,7 @@ from astra_ns3.units import counted, format_bytes, format_time
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
-_MAY_HELP = "what may help, and at most by how much (--play plays each change)"
+_MAY_HELP = "what may help, and at most by how much (explain --play plays each change)"
 _MAY_HELP_MORE = "what else may help, and at most by how much"
 # Fields of names with times, and what each name is called for scripts.
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"), ("jobs", "job"))

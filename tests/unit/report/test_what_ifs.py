@@ -74,7 +74,7 @@ def test_no_row_goes_below_the_floor_and_those_that_may_help_most_are_first() ->
     found = what_ifs({}, parts, 0, Bounds(70, 35), 100, NOBODY_SLOW)
     assert found == (WhatIf(FASTER_LINES, 65), WhatIf(RATE, 30))
     text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
-    rows = text.partition("what may help, and at most by how much (--play plays each change)\n")[2].splitlines()
+    rows = text.partition("what may help, and at most by how much (explain --play plays each change)\n")[2].splitlines()
     assert [" ".join(row.split()) for row in rows] == [
         f"{FASTER_LINES} 65.0% less time (65 ps)",
         f"{RATE} 30.0% less time (30 ps)",
