@@ -3,7 +3,7 @@
     python benchmarks/what_ifs.py [--cases N] [--seed S] [--change NAME ...]
 
 A row for each case: what the change saves of the run's time, at most and as simulated, in percent. Then, for each
-change, how many cases saved more than at most, by how much the worst one, and how much less they saved on average.
+change, how many rows saved more than at most, by how much the worst one, and how much less they saved on average.
 """
 
 from __future__ import annotations
@@ -193,11 +193,11 @@ def main() -> None:
             played = shares_of_models if name in MODELS else shares
             pairs.append(played(name, number, asked.seed))
             print(f"{name} {number}: at most {pairs[-1][0]:.1%}, simulated {pairs[-1][1]:.1%}", flush=True)
-        above = [true - told for told, true in pairs]
+        above = [true - told for told, true in pairs if told] or [0.0]  # others have no row
         words = MODELS[name] if name in MODELS else CHANGES[name][0]
         more = sum(each > _EXACT for each in above)
         loose = -statistics.mean(above)
-        print(f"{words}: {more} of {len(above)} saved more, {max(above):+.1%} at most; {loose:.1%} less on average")
+        print(f"{words}: {more} of {len(above)} rows saved more, {max(above):+.1%} at most; {loose:.1%} less on average")
 
 
 if __name__ == "__main__":

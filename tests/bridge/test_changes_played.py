@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from support.command import run_command
 from support.small_run import SYSTEM
+from support.studies import INPUTS
 
 import astra_ns3
 from astra_ns3 import Tenant
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.network.limits import Limits
@@ -229,7 +231,7 @@ def test_what_changed_without_a_trace_in_run_json_is_told_by_the_time(tmp_path: 
 
 def test_runs_that_nobody_can_ask_for_again_say_why(tmp_path: Path) -> None:
     files = written(tmp_path)
-    of_object = recorded({**files, "workload": parse_workload(WORK, "w")})
+    of_object = recorded({**files, "workload": FlowList.of([0, 1], [1, 2], [9000, 20], [0, 5])})
     tenants = [Tenant(name="a", workload=files["workload"], system=files["system"], npus=(0, 1, 2, 3))]
     job = astra_ns3.run_scenario(network=files["network"], tenants=tenants, backend="flow").tenants["a"]
     older = recorded(files)
@@ -269,13 +271,29 @@ def test_a_job_of_a_scenario_is_played_beside_the_others(tmp_path: Path) -> None
         astra_ns3.explain(changed, play=True)
 
 
+def test_points_of_a_study_are_played(tmp_path: Path) -> None:
+    """Its files are read once for all points."""
+    model = INPUTS / "workload/models/vgg-16.yaml"
+    files = written(tmp_path)
+    base = {"workload": str(model), "system": str(files["system"]), "network": str(files["network"]), "backend": "flow"}
+    axes = {"network.topology.link.rate": ["100Gbps", "200Gbps"]}
+    study = {"base": {**base, "comm_scale": 0.5}, "parts": {"one": {"axes": axes}}}
+    (tmp_path / "study.json").write_text(json.dumps(study), encoding="utf-8")
+    assert run_command("study", str(tmp_path / "study.json"), "-o", str(tmp_path / "out")).returncode == 0
+    points = {}
+    for folder in (tmp_path / "out" / "points").iterdir():
+        point = astra_ns3.Result.load(folder)
+        points[point.metadata["network"]["topology"]["link"]["rate"]] = point
+    slow, fast = points[100_000_000_000], points[200_000_000_000]
+    assert saved(astra_ns3.explain(slow, play=True))[LINES] == slow.finish_ps - fast.finish_ps
+
+
 def test_objects_of_ours_are_read_back_from_run_json(tmp_path: Path) -> None:
     files = written(tmp_path)
     network = parse_network(json.loads(files["network"].read_text()))
-    system = parse_system(SYSTEM_KEYS)
-    before = recorded({**files, "network": network, "system": system})
-    asked = before.metadata["asked"]
-    assert (asked["system"], asked["network"]) == (None, None)
     fast = parse_network({"topology": rates_twice(STAR), "transport": ROCE})
-    after = recorded({**files, "network": fast, "system": system})
+    objects = {"workload": parse_workload(WORK, "w"), "system": parse_system(SYSTEM_KEYS)}
+    before = recorded({**objects, "network": network}, comm_scale=0.5)
+    assert before.metadata["asked"] == dict.fromkeys(("workload", "system", "network"))
+    after = recorded({**objects, "network": fast}, comm_scale=0.5)
     assert saved(astra_ns3.explain(before, play=True))[LINES] == before.finish_ps - after.finish_ps

@@ -97,15 +97,12 @@ def given_of(config: AnyConfig) -> JsonObject:
 def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyPath, int]) -> AnyConfig:
     """Read plain data as a file of the same kind as ``config``; raises InputError with ``source``, line and key."""
     if isinstance(config, Workload):
-        return _workload(data, Document(source, data, lines))
+        return loop_of(data, Document(source, data, lines))
     if isinstance(config, (FlowList, FlowStream, GraphWorkload)):
         refuse(data != document_of(config), f"{config.source} has no keys to change: it is no training loop", source)
         return config
     if isinstance(config, ModelWorkload):
-        from astra_ns3.config.model.file import parse_model_file
-        from astra_ns3.workload.training.schedules import SCHEDULES
-
-        return ModelWorkload(parse_model_file(Document(source, data, lines), SCHEDULES), config.source)
+        return model_of(Document(source, data, lines), config.source)
     if isinstance(config, SystemConfig):
         changed = parse_system(data, source, lines)
         return changed if config.source is None else changed.read_from(config.source)
@@ -115,7 +112,15 @@ def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyP
     return validated(AnalyticalNetwork, document)
 
 
-def _workload(data: Mapping[str, Any], document: Document) -> Workload:  # checked key by key below
+def model_of(document: Document, source: str) -> ModelWorkload:
+    """Return the model that plain data describe. Raises InputError."""
+    from astra_ns3.config.model.file import parse_model_file
+    from astra_ns3.workload.training.schedules import SCHEDULES
+
+    return ModelWorkload(parse_model_file(document, SCHEDULES), source)
+
+
+def loop_of(data: Mapping[str, Any], document: Document) -> Workload:  # checked key by key below
     """The workload that plain data describe, as :func:`document_of` has it."""
     _keys(data, Workload, (), document)
     layers, loop = data["layers"], str(data["loop"])
