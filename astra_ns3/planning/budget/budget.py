@@ -11,6 +11,7 @@ import numpy as np
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.servers.session import served
 from astra_ns3.frozen import dataclass, field, replace
@@ -48,13 +49,14 @@ Heard = Callable[[int, "Split"], None]
 class Split:
     """Rates of dimensions that were played. ``times_ps``: of an iteration of each workload.
 
-    ``seconds``: of all iterations that count together.
+    ``seconds``: of all iterations that count together; ``warnings``: of the runs, each once.
     """
 
     rates: Rates
     cost: float
     times_ps: tuple[int, ...]
     seconds: float
+    warnings: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def per_cost(self) -> float:
@@ -233,12 +235,14 @@ class Runs:
         return self._known[rates]
 
     def _played(self, rates: Rates) -> Split:
-        times = tuple(self._time_ps(request, rates) for request in self._requests)
+        results = [self._result(request, rates) for request in self._requests]
+        times = tuple(result.finish_ps for result in results)
         seconds = sum(weight * time_ps for weight, time_ps in zip(self._weights, times, strict=True)) / PS_PER_SECOND
         refuse(seconds == 0, "the workloads take no time, expected some that computes or sends")
-        return Split(rates, self._spending.cost(rates), times, seconds)
+        warnings = dict.fromkeys(words for result in results for words in result.metadata.get("warnings", ()))
+        return Split(rates, self._spending.cost(rates), times, seconds, tuple(warnings))
 
-    def _time_ps(self, request: RunRequest, rates: Rates) -> int:
+    def _result(self, request: RunRequest, rates: Rates) -> Result:
         network = request.network
         assert isinstance(network, NetworkConfig)
         begun = time.perf_counter()
@@ -247,4 +251,4 @@ class Runs:
         if outcome.error is not None:
             raise outcome.error
         self.computes |= outcome.result.metadata.get("compute_ps", 0) > 0
-        return outcome.result.finish_ps
+        return outcome.result
