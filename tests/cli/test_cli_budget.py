@@ -112,12 +112,12 @@ def test_warnings_of_splits_that_differ_in_numbers_alone_are_one() -> None:
     def split(*warnings: str) -> Split:
         return Split((1,), 1.0, (1,), 1.0, warnings)
 
-    equal = split("layer 1 lacks 2", "layer 3 lacks 2")
-    fastest, per_cost = split("layer 1 lacks 1.5", "ports wait: 7"), split("ports wait: 12")
+    equal, fastest = split("layer 1 lacks 2", "layer 3 lacks 2"), split("layer 1 lacks 1.5", "ports wait: 7")
+    per_cost = split("ports wait: 12", "ports wait: 13")
     request: Any = SimpleNamespace(expansion=SimpleNamespace(warnings=("of a file",)))
     spending: Any = None
     found = Budget(request, spending, equal, fastest, per_cost, (equal, fastest, per_cost))
-    assert warnings_of(found) == ["of a file", *equal.warnings, "ports wait: 7"]
+    assert warnings_of(found) == ["of a file", *per_cost.warnings, "layer 1 lacks 1.5"]
 
 
 @pytest.mark.parametrize(

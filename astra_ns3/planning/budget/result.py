@@ -22,10 +22,10 @@ def splits_of(budget: Budget) -> dict[str, Split]:
 def warnings_of(budget: Budget) -> list[str]:
     """Return each warning of the files, and of the runs of splits that a budget tells, once.
 
-    A split's that has other numbers than an earlier split's is left out.
+    The best splits come first; what another split warns of with other numbers is left out.
     """
     told = list(budget.request.expansion.warnings)
-    for split in splits_of(budget).values():
+    for split in reversed(splits_of(budget).values()):
         known = {_NUMBERS.sub("", words) for words in told}
         told += [words for words in split.warnings if _NUMBERS.sub("", words) not in known]
     return told
