@@ -9,7 +9,7 @@ import click
 
 from astra_ns3.cli.completion import files, folders
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_result, show_logs
+from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.cli.planning import TEXTS, changes_option, json_option, quiet_option, system_option
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.errors import wrong
@@ -85,7 +85,7 @@ def budget_command(
     from astra_ns3.config.core.changing import settings_of
     from astra_ns3.planning.budget.budget import find_budget
     from astra_ns3.planning.budget.request import BudgetRequest
-    from astra_ns3.planning.budget.result import document
+    from astra_ns3.planning.budget.result import document, warnings_of
     from astra_ns3.planning.budget.saving import check_folder, save_budget
     from astra_ns3.planning.budget.text import budget_text
 
@@ -100,6 +100,8 @@ def budget_command(
     if not quiet and sys.stderr.isatty():
         print(file=sys.stderr)
     save_budget(found)
+    show_logs("warning")
+    log_warnings(*warnings_of(found))
     print_result(document(found), budget_text(found), as_json=as_json)
     return 0
 

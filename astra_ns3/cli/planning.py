@@ -11,7 +11,11 @@ TEXTS = (".yaml", ".yml", ".json", ".txt")
 NO_LIMIT = "none"
 
 system_option = click.option(
-    "-s", "--system", metavar="FILE", shell_complete=files(*TEXTS), help="System.  [default: rings in each dimension]"
+    "-s",
+    "--system",
+    metavar="FILE",
+    shell_complete=files(*TEXTS),
+    help="System.  [default: rings in each dimension, one chunk, all-reduces by localBWAware]",
 )
 changes_option = click.option(
     "--set",

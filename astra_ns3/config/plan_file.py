@@ -39,7 +39,7 @@ class PlanConfig(ConfigModel):
     network: str
     """The network file."""
     system: str | None = None
-    """The system file. Absent: rings in each dimension."""
+    """The system file. Absent: rings in each dimension, one chunk, all-reduces by `localBWAware`."""
     samples: Annotated[int, Ge(1)] | None = None
     """Samples an iteration. Absent: as the model file has them."""
     hold: dict[str, JsonValue] = Field(default_factory=dict)

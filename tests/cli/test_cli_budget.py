@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 from support.command import Finished, run_command
 
 from astra_ns3.errors import InputError
+from astra_ns3.planning.budget.budget import Budget, Split
+from astra_ns3.planning.budget.result import warnings_of
 from astra_ns3.planning.budget.saving import check_folder
 
 TIMEOUT_SECONDS = 300
@@ -69,13 +73,13 @@ def test_a_budget_has_tables_a_picture_and_a_network_that_runs(folder: Path) -> 
     with (folder / "out" / "played.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == found["played"]
     assert {each.name for each in (folder / "out").iterdir()} == {
-        *("budget.csv", "played.csv", "network.yaml", "rates.png", "rates.svg")
+        *("budget.csv", "played.csv", "network.yaml", "system.yaml", "rates.png", "rates.svg")
     }
     rings = {f"{kind}-implementation": ["ring"] * 2 for kind in ("all-reduce", "reduce-scatter", "all-gather")}
     usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "collective-optimization": "localBWAware"}
     system = {**usual, **rings, "all-to-all-implementation": ["direct"] * 2}
-    (folder / "system.yaml").write_text(yaml.safe_dump(system), encoding="utf-8")
-    files = ("-w", "layer.txt", "-n", "out/network.yaml", "-s", "system.yaml")
+    assert yaml.safe_load((folder / "out" / "system.yaml").read_text(encoding="utf-8")) == system
+    files = ("-w", "layer.txt", "-n", "out/network.yaml", "-s", "out/system.yaml")
     best = command(folder, "run", *files, "--backend", "flow", "--json")
     assert best.returncode == 0, best.stderr
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(fastest["total_us"])
@@ -91,6 +95,29 @@ def test_a_budget_for_a_list_of_flows_computes_nothing(folder: Path) -> None:
     done = budget(folder, "-w", "flows.csv", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["performance_per_cost"] == "undetermined"
+
+
+def test_a_warning_of_the_runs_is_told_once(folder: Path) -> None:
+    """MICRO leaves out what layers compute."""
+    pytest.importorskip("scipy")
+    (folder / "layer.txt").write_text(LAYER.replace("-1 0 NONE", "-1 2000000 NONE"), encoding="utf-8")
+    done = budget(folder, "-w", "layer.txt", "--json")
+    assert done.returncode == 0, done.stderr
+    (warning,) = json.loads(done.stdout)["warnings"]
+    assert "loop MICRO leaves out the compute time" in warning
+    assert done.stderr.splitlines() == [f"astra-ns3: warning: {warning}"]
+
+
+def test_warnings_of_splits_that_differ_in_numbers_alone_are_one() -> None:
+    def split(*warnings: str) -> Split:
+        return Split((1,), 1.0, (1,), 1.0, warnings)
+
+    equal, fastest = split("layer 1 lacks 2", "layer 3 lacks 2"), split("layer 1 lacks 1.5", "ports wait: 7")
+    per_cost = split("ports wait: 12", "ports wait: 13")
+    request: Any = SimpleNamespace(expansion=SimpleNamespace(warnings=("of a file",)))
+    spending: Any = None
+    found = Budget(request, spending, equal, fastest, per_cost, (equal, fastest, per_cost))
+    assert warnings_of(found) == ["of a file", *per_cost.warnings, "layer 1 lacks 1.5"]
 
 
 @pytest.mark.parametrize(

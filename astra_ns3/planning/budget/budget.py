@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from math import exp, log
+from math import exp, inf, log
 
 import numpy as np
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.servers.session import served
 from astra_ns3.frozen import dataclass, field, replace
@@ -32,10 +33,12 @@ from astra_ns3.units import PS_PER_SECOND
 
 # Of what may be spent: so near the least money, less isn't worth looking for.
 _AT_THE_LEAST = 1.02
-# In logarithms of money.
-_AT_THE_MOST = 0.01
+# In logarithms of money: so near all of it, and where less is played before all is taken for the best.
+_AT_THE_MOST, _SHORT = 0.01, 0.03
 # Steps of a logarithm of a share, and parts of the money, from which a law is fitted first.
 _AROUND, _LESS = 0.7, (0.3, 0.1)
+# So many amounts of money are asked of a law for the best performance per cost.
+_AMOUNTS = 30
 # So many laws are fitted at most, until a logarithm of a share moves by less.
 _MOST_LAWS, _SETTLED = 8, 5e-3
 Heard = Callable[[int, "Split"], None]
@@ -46,13 +49,14 @@ Heard = Callable[[int, "Split"], None]
 class Split:
     """Rates of dimensions that were played. ``times_ps``: of an iteration of each workload.
 
-    ``seconds``: of all iterations that count together.
+    ``seconds``: of all iterations that count together; ``warnings``: of the runs, each once.
     """
 
     rates: Rates
     cost: float
     times_ps: tuple[int, ...]
     seconds: float
+    warnings: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def per_cost(self) -> float:
@@ -126,7 +130,7 @@ def search(runs: Runs, spending: Spending, equal: Split) -> bool:
         begin = np.array(point_of(_money(spending, min((equal, even), key=lambda each: each.seconds).rates)))
         for step in _AROUND * np.eye(len(begin)):
             runs.of(rates(begin + step))
-        _follow_law(runs, spending, rates, lambda law, split: law.seconds(_money(spending, split)), begin)
+        _follow_law(runs, spending, rates, lambda law, split: law.seconds(_money(spending, split)), [begin])
     except TimeIsUp:
         return False
     best = min(runs.played, key=lambda each: each.seconds)
@@ -136,28 +140,35 @@ def search(runs: Runs, spending: Spending, equal: Split) -> bool:
 
 def search_per_cost(runs: Runs, spending: Spending, fastest: Split) -> bool:
     """Play splits of less money as well, from the fastest on; whether time sufficed."""
-    least, most = log(sum(spending.least)), log(spending.money)
+    most = log(spending.money)
+    least = min(log(sum(spending.least)), most)
 
     def rates(point: Point) -> Rates:
         return spending.rates(shares_of(point[1:]), exp(min(max(float(point[0]), least), most)))
 
+    def played(money: float) -> Split:
+        return runs.of(rates(np.array([max(least, money), *shares])))
+
     def asked(point: Point) -> float:
         return 1 / runs.of(rates(point)).per_cost
 
+    def by_law(law: Law, split: Rates) -> float:
+        return law.seconds(_money(spending, split)) * spending.cost(split)
+
     shares = point_of(_money(spending, fastest.rates))
+    begins = [np.array([money, *shares]) for money in np.linspace(least, most, _AMOUNTS)]
     try:
         for less in _LESS:
-            runs.of(rates(np.array([max(least, most + log(less)), *shares])))
-        begin = np.array([(least + most) / 2, *shares])
-        _follow_law(
-            runs, spending, rates, lambda law, split: law.seconds(_money(spending, split)) * spending.cost(split), begin
-        )
+            played(most + log(less))
+        _follow_law(runs, spending, rates, by_law, begins, [(least, most), *[(-inf, inf)] * len(shares)])
+        best = max(runs.played, key=lambda each: each.per_cost)
+        if log(best.cost - spending.fixed) >= most - _AT_THE_MOST:
+            best = max(best, played(most - _SHORT), key=lambda each: each.per_cost)
     except TimeIsUp:
         return False
-    best = max(runs.played, key=lambda each: each.per_cost)
-    money = best.cost - spending.fixed
-    if log(money) < most - _AT_THE_MOST and not runs.is_up:
-        least_at([log(money), *point_of(_money(spending, best.rates))], asked, NEARBY)
+    money = log(best.cost - spending.fixed)
+    if money < most - _AT_THE_MOST:
+        least_at([money, *point_of(_money(spending, best.rates))], asked, NEARBY)
     return not runs.is_up
 
 
@@ -166,17 +177,19 @@ def _follow_law(
     spending: Spending,
     rates: Callable[[Point], Rates],
     asked: Callable[[Law, Rates], float],
-    begin: Point,
+    begins: Sequence[Point],
+    bounds: Sequence[tuple[float, float]] | None = None,
 ) -> None:
     """Play where a law, fitted to all that was played, says that it is best, until that is where it was before.
 
-    ``asked``: what is to be least, by the law. Raises TimeIsUp.
+    ``asked``: what is to be least, by the law; ``begins``: where it is looked for. Raises TimeIsUp.
     """
-    found = begin
+    found = begins[0]
     for _ in range(_MOST_LAWS):
         known = runs.played
         law = fitted([_money(spending, each.rates) for each in known], [each.seconds for each in known])
-        before, found = found, least_of_law(found, lambda point, law=law: asked(law, rates(point)))  # type: ignore[misc]
+        starts = [found, *begins]
+        before, found = found, least_of_law(starts, lambda point, law=law: asked(law, rates(point)), bounds)  # type: ignore[misc]
         runs.of(rates(found))
         if np.abs(found - before).max(initial=0.0) < _SETTLED:
             return
@@ -222,12 +235,14 @@ class Runs:
         return self._known[rates]
 
     def _played(self, rates: Rates) -> Split:
-        times = tuple(self._time_ps(request, rates) for request in self._requests)
+        results = [self._result(request, rates) for request in self._requests]
+        times = tuple(result.finish_ps for result in results)
         seconds = sum(weight * time_ps for weight, time_ps in zip(self._weights, times, strict=True)) / PS_PER_SECOND
         refuse(seconds == 0, "the workloads take no time, expected some that computes or sends")
-        return Split(rates, self._spending.cost(rates), times, seconds)
+        warnings = dict.fromkeys(words for result in results for words in result.metadata.get("warnings", ()))
+        return Split(rates, self._spending.cost(rates), times, seconds, tuple(warnings))
 
-    def _time_ps(self, request: RunRequest, rates: Rates) -> int:
+    def _result(self, request: RunRequest, rates: Rates) -> Result:
         network = request.network
         assert isinstance(network, NetworkConfig)
         begun = time.perf_counter()
@@ -236,4 +251,4 @@ class Runs:
         if outcome.error is not None:
             raise outcome.error
         self.computes |= outcome.result.metadata.get("compute_ps", 0) > 0
-        return outcome.result.finish_ps
+        return outcome.result

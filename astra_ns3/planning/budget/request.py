@@ -14,12 +14,13 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.prices import PricesConfig, PricesFile, read_prices
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.usual_limits import USUAL_BUDGET_SECONDS
 from astra_ns3.planning.usual_system import usual_system
-from astra_ns3.studies.expansion import expand
+from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import Study, StudyConfig
 from astra_ns3.studies.keys import check_changes
 from astra_ns3.units import counted, format_bytes
@@ -40,9 +41,9 @@ _NOT_OF_A_BUDGET = {
 class BudgetRequest:
     """A budget that is asked for.
 
-    ``weights``: how many iterations of each workload count together, empty: one of each. ``system`` None: rings in each
-    dimension. ``budget``: instead of the prices' own. ``changes``: options of a run and keys of its files, as a study's
-    base has them. ``wall_seconds``: of all runs, None: no limit.
+    ``weights``: how many iterations of each workload count together, empty: one of each. ``system`` None: the usual
+    one. ``budget``: instead of the prices' own. ``changes``: options of a run and keys of its files, as a study's base
+    has them. ``wall_seconds``: of all runs, None: no limit.
     """
 
     prices: Given
@@ -99,19 +100,31 @@ class BudgetRequest:
         return weights
 
     @cached_property
-    def runs(self) -> tuple[RunRequest, ...]:
-        """Return the run of each workload on the network as its file has it; raises InputError for what can't be."""
+    def expansion(self) -> Expansion:
+        """Return a point for each workload; raises InputError for what can't be played."""
         refuse(not self.workloads, "no workload is named, expected at least one")
         document = Document("budget", self._study())
-        points = expand(Study(validated(StudyConfig, document), document, Path.cwd())).points
-        for point in points:
+        found = expand(Study(validated(StudyConfig, document), document, Path.cwd()))
+        for point in found.points:
             _check_fits(point.request, _network_of(point.request).npus)
-        return tuple(point.request for point in points)
+        return found
+
+    @property
+    def runs(self) -> tuple[RunRequest, ...]:
+        """Return the run of each workload on the network as its file has it; raises InputError for what can't be."""
+        return tuple(point.request for point in self.expansion.points)
 
     @property
     def network_config(self) -> NetworkConfig:
         """Return the network."""
         return _network_of(self.runs[0])
+
+    @property
+    def system_config(self) -> SystemConfig:
+        """Return the system as it is played."""
+        system = self.runs[0].system
+        assert isinstance(system, SystemConfig)
+        return system
 
     def _study(self) -> dict[str, Json]:
         network = read_network_file(self.network).network

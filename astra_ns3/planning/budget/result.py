@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.planning.budget.budget import Budget, Split
 from astra_ns3.units import PS_PER_US
 
 EQUAL, FASTEST, PER_COST = "equal rates", "best performance", "best performance per cost"
 _GBPS = 10**9
+_NUMBERS = re.compile(r"[\d.,]*\d")
 
 
 def splits_of(budget: Budget) -> dict[str, Split]:
     """Return the splits that a budget tells, by name."""
     found = {EQUAL: budget.equal, FASTEST: budget.fastest}
     return found if budget.per_cost is None else {**found, PER_COST: budget.per_cost}
+
+
+def warnings_of(budget: Budget) -> list[str]:
+    """Return each warning of the files, and of the runs of splits that a budget tells, once.
+
+    The best splits come first; what another split warns of with other numbers is left out.
+    """
+    told = list(budget.request.expansion.warnings)
+    for split in reversed(splits_of(budget).values()):
+        known = {_NUMBERS.sub("", words) for words in told}
+        told += [words for words in split.warnings if _NUMBERS.sub("", words) not in known]
+    return told
 
 
 def columns_of(budget: Budget) -> list[str]:
@@ -50,6 +65,7 @@ def document(budget: Budget) -> JsonObject:
         "played": len(budget.played),
         "complete": budget.complete,
         "run_seconds": round(budget.run_seconds, 3),
+        "warnings": [*warnings_of(budget)],
     }
 
 

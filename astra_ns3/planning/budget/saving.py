@@ -1,4 +1,4 @@
-"""The files of a budget: its table, all that was played, the best networks, and a picture."""
+"""The files of a budget: its table, all that was played, the best networks, the system, and a picture."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import yaml
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import ResultsNotSaved
+from astra_ns3.experiments.changes.documents import given_of
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.budget.budget import Budget, Split, with_rates
 from astra_ns3.planning.budget.picture import rates_figure
@@ -17,14 +18,14 @@ from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.run_study import put
 from astra_ns3.studies.store import Store
 
-TABLE, PLAYED, BEST, BEST_PER_COST, PICTURE = (
+TABLE, PLAYED, BEST, BEST_PER_COST, SYSTEM, PICTURE = (
     *("budget.csv", "played.csv"),
-    *("network.yaml", "network-per-cost.yaml", "rates"),
+    *("network.yaml", "network-per-cost.yaml", "system.yaml", "rates"),
 )
 _STORE = "budget"
 _ENDINGS = (".png", ".svg")
 _WIDTH_INCHES = 5.0
-_NAMES = (TABLE, PLAYED, BEST, BEST_PER_COST, *(f"{PICTURE}{ending}" for ending in _ENDINGS))
+_NAMES = (TABLE, PLAYED, BEST, BEST_PER_COST, SYSTEM, *(f"{PICTURE}{ending}" for ending in _ENDINGS))
 
 
 def check_folder(folder: Path) -> None:
@@ -46,6 +47,7 @@ def save_budget(budget: Budget) -> None:
             put(folder / BEST_PER_COST, _network(budget, budget.per_cost, folder))
         else:
             (folder / BEST_PER_COST).unlink(missing_ok=True)
+        put(folder / SYSTEM, yaml.safe_dump(given_of(budget.request.system_config), sort_keys=False))
     except OSError as error:
         raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
     if with_matplotlib.is_installed():

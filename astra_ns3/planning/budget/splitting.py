@@ -60,14 +60,17 @@ def least_at(start: Sequence[float], asked: Callable[[Point], float], reaches: S
         return
 
 
-def least_of_law(start: Point | Sequence[float], asked: Callable[[Point], float]) -> Point:
-    """Return where a law is least around ``start``; asking it costs nothing."""
+def least_of_law(
+    starts: Sequence[Point], asked: Callable[[Point], float], bounds: Sequence[tuple[float, float]] | None = None
+) -> Point:
+    """Return where a law is least, within ``bounds``, around the best of ``starts``; asking it costs nothing."""
     from scipy.optimize import minimize
 
-    best = np.array(start, dtype=np.float64)
+    best = min(starts, key=asked)
     for reach in _REACHES if len(best) else ():
         corners = np.vstack([best, best + reach * np.eye(len(best))])
-        best = minimize(asked, best, method="Nelder-Mead", options={"initial_simplex": corners, "xatol": _CLOSE / 4}).x
+        options = {"initial_simplex": corners, "xatol": _CLOSE / 4}
+        best = minimize(asked, best, method="Nelder-Mead", bounds=bounds, options=options).x
     return best
 
 

@@ -9,7 +9,7 @@ from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series
 from astra_ns3.report.figures.style import labels, time_unit
 from astra_ns3.studies.figures.bars import grouped
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import Cell, Row, View, label_text, missing_words
+from astra_ns3.studies.figures.data import Cell, Row, View, label_text, missing_words, named
 from astra_ns3.studies.figures.panels import AROUND_INCHES, HEIGHT_INCHES, OF_ONE, legend_name, nth_colour
 from astra_ns3.units import PS_PER_US
 
@@ -64,4 +64,4 @@ def _panel(
 
 
 def _name(row: Row, by: Sequence[str]) -> str:
-    return ", ".join(label_text(row[name]) for name in by) or "all"
+    return ", ".join(named(name, row[name]) for name in by) or "all"

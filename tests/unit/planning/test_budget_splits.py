@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles.bandwidth_splits import best_money, carried_bytes
 from support.plans import servers
 
 from astra_ns3.config.network.packet_network import parse_network
@@ -117,6 +118,35 @@ def test_performance_per_cost_ends_where_messages_hide_behind_computing() -> Non
     assert search_per_cost(runs, spending, equal)
     best = max(runs.played, key=lambda each: each.per_cost)
     assert best.rates[0] == pytest.approx(10e9, rel=WITHIN)  # 3 s for 30 Gb, which cost 10 of 100
+
+
+@pytest.mark.parametrize("budget", [52_000, 55_000, 57_000, 60_000, 65_000, 70_000])
+def test_performance_per_cost_is_found_shortly_below_the_budget(budget: int) -> None:
+    """Below 51,250: 4 ms of computing, a fixed price of 30,000, 168 bytes of headers for each 1,000."""
+    pytest.importorskip("scipy")
+    fixed, computed = 30_000.0, 4e-3
+    prices, carried = (16e-9, 64e-9), [8 * 1.168 * each for each in carried_bytes((4, 4), 2**26)]
+    money_seconds = sum(sqrt(bits * price) for bits, price in zip(carried, prices, strict=True)) ** 2
+    spending = Spending(prices, (16.0, 64.0), (1e7, 1e7), fixed, budget)
+    runs = Formula(
+        spending, lambda rates: computed + sum(bits / rate for bits, rate in zip(carried, rates, strict=True))
+    )
+    equal = runs.of(spending.rates(prices, spending.money))
+    assert search(runs, spending, equal)
+    assert search_per_cost(runs, spending, min(runs.played, key=lambda each: each.seconds))
+    best = max(runs.played, key=lambda each: each.per_cost)
+    assert best.cost == pytest.approx(fixed + best_money(computed, money_seconds, fixed), rel=0.03)
+
+
+def test_less_money_is_played_before_all_of_it_is_taken_for_the_best_per_cost() -> None:
+    """A step, which no law has: all messages hide from 95 of 100 on."""
+    pytest.importorskip("scipy")
+    spending = Spending((1e-9,), (1e-3,), (1e7,), 100.0, 200.0)
+    runs = Formula(spending, lambda rates: 3.0 if rates[0] >= 95e9 else 3e12 / rates[0])
+    equal = runs.of(spending.rates([1.0], spending.money))
+    assert search_per_cost(runs, spending, equal)
+    best = max(runs.played, key=lambda each: each.per_cost)
+    assert 95e9 <= best.rates[0] < 97.1e9
 
 
 def test_a_search_ends_where_time_is_up() -> None:

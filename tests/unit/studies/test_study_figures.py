@@ -210,6 +210,13 @@ def test_every_kind_marks_what_can_not_be(kind: str) -> None:
         assert (words.count("below the floor"), words.count("doesn't fit")) == (2, 1)
 
 
+def test_layers_of_several_axes_are_named_after_them() -> None:
+    tensor, batch = AxisView("tensor", "workload.parallel.tensor", (1, 2)), AxisView("mb", "micro_batch", (1, 2))
+    (legend,) = drawn(view(tensor, batch), config(kind="layers", y=["exposed_us"])).legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == [f"tensor {one}, mb {other}" for one in (1, 2) for other in (1, 2)]
+
+
 def test_equal_figures_give_equal_files(tmp_path: Path) -> None:
     for name in ("a", "b"):
         written(view(SYSTEM), config(title="Mine"), tmp_path, name)
