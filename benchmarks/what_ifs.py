@@ -196,8 +196,8 @@ def main() -> None:
         above = [true - told for told, true in pairs if told] or [0.0]  # others have no row
         words = MODELS[name] if name in MODELS else CHANGES[name][0]
         more = sum(each > _EXACT for each in above)
-        loose = -statistics.mean(above)
-        print(f"{words}: {more} of {len(above)} rows saved more, {max(above):+.1%} at most; {loose:.1%} less on average")
+        least, mean = max(above), -statistics.mean(above)
+        print(f"{words}: {more} of {len(above)} rows saved more, {least:+.1%} at most; {mean:.1%} less on average")
 
 
 if __name__ == "__main__":
