@@ -121,6 +121,20 @@ def test_changes_of_a_transport_save_what_runs_with_them_save(
     assert 0 < found[change] <= most[change]
 
 
+def test_losses_that_events_cause_are_not_played(tmp_path: Path) -> None:
+    """They would be lost again without error rates."""
+    written(tmp_path, STAR, ROCE | {"reliability": {"kind": "go-back-n", "timeout": "100us"}})
+    jobs = [{"name": "a", "workload": "w.txt", "system": "s.yaml"}]
+    keys = {"network": "n.json", "jobs": jobs, "events": [{"at": "70us", "nic": 1, "up": False, "for": "60us"}]}
+    (tmp_path / "x.json").write_text(json.dumps(keys), encoding="utf-8")
+    job = astra_ns3.run_scenario(scenario=tmp_path / "x.json", record=["timeline", "accounts"]).tenants["a"]
+    found = astra_ns3.explain(job, play=True)
+    assert LINES in saved(found)
+    (losses,) = [each for each in found.what_ifs if each.change == LOSSES]
+    assert not losses.played
+    assert losses.time_ps > 0
+
+
 def test_line_rate_is_that_without_a_congestion_control(tmp_path: Path) -> None:
     switch = {"buffer": "32MB", "pfc": {}, "ecn": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}}
     line = {"rate": "100Gbps", "delay": "500ns"}

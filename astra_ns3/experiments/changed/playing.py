@@ -22,7 +22,7 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.report.explanation.explain import explain as explain_records
 from astra_ns3.report.explanation.explanation import Explanation, Played
 from astra_ns3.report.explanation.parts import LOSSES
-from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_SLOW_NPUS, WhatIf
+from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, LOST, NO_SLOW_NPUS, WhatIf
 from astra_ns3.report.tables import is_of_flows
 from astra_ns3.units import format_time
 
@@ -114,9 +114,10 @@ def _asked(run: Result, found: Explanation) -> Iterator[str]:
     metadata = run.metadata
     if found.segments:
         least_ps = _LEAST_SHARE * found.time_ps
-        dropped = metadata["statistics"].get("dropped_frames")  # no link's error rate, so they would be lost again
+        # Frames that queues or events lose are lost without error rates, too.
+        others = bool(run.events) or any(metadata["statistics"].get(name) for name in LOST if name != "lost_frames")
         names = (each.change for each in found.what_ifs if each.time_ps >= least_ps)
-        known = [each for each in names if each in CHANGES and not (each == LOSSES and dropped)]
+        known = [each for each in names if each in CHANGES and not (each == LOSSES and others)]
         yield from dict.fromkeys((FASTER_LINES, *known)) if found.remedy else known
         return
     yield FASTER_LINES

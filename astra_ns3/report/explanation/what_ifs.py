@@ -57,10 +57,10 @@ _WAITING = (BUSY, SLOT_LATENCY, SLOT_COPYING, CHANNEL, REMOTE, OTHER, STOPPED)
 # Parts of a message's time that are no waits.
 _NO_WAITS = ("serialisation_ps", "propagation_ps", "acknowledgement_ps")
 _BEHIND_NIC = ("switch_queue_ps", "switch_paused_ps", "propagation_ps", "acknowledgement_ps", "later_ps")
-# Counters of frames that were lost, in a queue or on a link.
-_LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames")
+LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_frames", "unrouted_frames")
+"""Counters of frames that were lost, in a queue or on a link."""
 # Counters of a run in which something waited for a timer.
-_OF_TIMERS = (*_LOST, "timeouts", "retransmissions", "out_of_order_packets")
+_OF_TIMERS = (*LOST, "timeouts", "retransmissions", "out_of_order_packets")
 # Rates that hold messages back for more of the time may rise by any factor.
 _MUCH = 0.05
 
@@ -108,7 +108,7 @@ class Bounds:
         used = [in_force[kind] for kind in TRANSPORTS if kind in in_force]
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
-            losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in _LOST) else IN_ORDER
+            losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in LOST) else IN_ORDER
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
         return cls(
             least_ps,
