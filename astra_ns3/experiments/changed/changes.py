@@ -73,6 +73,8 @@ def _without_delays(request: RunRequest) -> RunRequest:
 
 
 def _without_window(request: RunRequest) -> RunRequest:
+    kinds = {each.kind for each in _network(request).each_transport}
+    refuse("tcp" in kinds, "every window of TCP closes; try a larger one: --set network.transport.window=16MB")
     return _of_transports(request, {"window": "none"})
 
 

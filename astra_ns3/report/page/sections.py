@@ -75,7 +75,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
         computing = npu_computing(metadata["compute_ps"], whole_ps, npu)
         exposed = npu_time(metadata["exposed_ps"], whole_ps, npu)
         found += [
-            (name, time, share.removesuffix(")"))
+            (name, time, share.removesuffix(")")) if share else (name, "-", words)
             for name, words in (("compute", computing), ("exposed communication", exposed))
             for time, _, share in [words.partition("  (")]
         ]
