@@ -161,7 +161,7 @@ def _asked(file: str, options: _Options) -> Asked:
     else:
         asked = asked_by(plan_file)
     request = asked.request
-    changed, held = settings_of(options["changes"]), settings_of(options["held"])
+    changed, held = settings_of(options["changes"]), settings_of(options["held"], "--hold")
     varied = varied_keys(options["varied"]) or asked.varied
     play = asked.play and not options["bounds_only"]
     request = replace(

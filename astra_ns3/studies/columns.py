@@ -1,8 +1,8 @@
-"""Names of the columns of axes: as ``names`` says, or by the last words of the key that an axis changes."""
+"""Names of the columns of axes: as ``names`` says, or the last words of an axis' key, as many as tell keys apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from astra_ns3.experiments.changes.files import file_of
@@ -50,8 +50,22 @@ def short_key(key: str) -> str:
 
 
 def _short_names(keys: Iterable[str], given: set[str]) -> dict[str, str]:
-    """Return the short names of keys of files, unless another key or a column has the same; else the key."""
-    short = {key: short_key(key) for key in keys}
-    every = list(short.values())
+    """Return the short names of keys of files, with as many words before them as no other key or column has."""
+    every = list(keys)
     taken = {*given, *RESERVED, *MEASURES}
-    return {key: key if every.count(name) > 1 or name in taken else name for key, name in short.items()}
+    return {
+        key: next((name for name in _ends(key) if name not in taken and not _is_end(name, every, key)), key)
+        for key in every
+    }
+
+
+def _ends(key: str) -> Iterator[str]:
+    """Yield the short name of a key, and then each longer end of the key."""
+    words = key.split(".")
+    least = short_key(key).count(".") + 1
+    yield from (".".join(words[-count:]) for count in range(least, len(words) + 1))
+
+
+def _is_end(name: str, keys: Iterable[str], but: str) -> bool:
+    """Return whether another key ends with these words."""
+    return any(f".{key}".endswith(f".{name}") for key in keys if key != but)

@@ -233,7 +233,7 @@ def _resolved(schema: Mapping[str, object], whole: Mapping[str, object]) -> Mapp
     return {**whole["$defs"][str(schema["$ref"]).rpartition("/")[2]], **schema}
 
 
-_UNITS = {"_ps": "time", "_bytes": "size", "_bps": "rate", "_ns": "ns", "_us": "us"}
+_UNITS = {"_ps": "time", "_bytes": "size", "_bps": "rate", "_bytes_per_ns": "bytes per ns", "_ns": "ns", "_us": "us"}
 
 
 def _type(name: str, schema: Mapping[str, object], whole: Mapping[str, object]) -> str:

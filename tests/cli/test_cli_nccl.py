@@ -327,7 +327,7 @@ def test_without_servers_those_of_the_network_file_are_measured(tmp_path: Path) 
     file.write_text(HIERARCHICAL.format(npus=4), encoding="utf-8")
     size = ("-b", "1M", "-e", "1M")
     finished = command("nccl", "all_reduce", "-n", str(file), *size)
-    assert f"on 2 x server of {file} (4 GPUs each)" in finished.out
+    assert f"on 2 x server of {file}, taken for one of Hopper GPUs (4 GPUs each)" in finished.out
     log = tmp_path / "all_reduce.log"
     log.write_text(finished.out, encoding="utf-8")
     for words in ((), ("--servers", "2xhgx-h100", "--gpus", "4")):

@@ -37,8 +37,8 @@ class Setting(NamedTuple):
         return ".".join(self.keys).replace("-", "_")
 
 
-def settings_of(texts: Iterable[str]) -> dict[str, Json]:
-    """Return the values, as YAML reads them, of words ``KEY=VALUE``, by key.
+def settings_of(texts: Iterable[str], option: str = "--set") -> dict[str, Json]:
+    """Return the values, as YAML reads them, of words ``KEY=VALUE`` of an option, by key.
 
     Raises InputError if one has another form, or a key stands twice.
     """
@@ -47,15 +47,15 @@ def settings_of(texts: Iterable[str]) -> dict[str, Json]:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             shown = text[:_LONGEST_SHOWN]
-            raise wrong(f"--set is '{shown}', expected KEY=VALUE, such as network.topology.link.rate=400Gbps")
+            raise wrong(f"{option} is '{shown}', expected KEY=VALUE, such as network.topology.link.rate=400Gbps")
         key = key.strip()
         refuse(
             key.replace("-", "_") in {known.replace("-", "_") for known in found},
-            f"--set {key}: the key is given twice",
+            f"{option} {key}: the key is given twice",
         )
-        document = parse_yaml(f"{json.dumps(key)}: {value}", f"--set {key}").data
+        document = parse_yaml(f"{json.dumps(key)}: {value}", f"{option} {key}").data
         if not isinstance(document, dict) or set(document) != {key}:
-            raise wrong(f"--set {key}: found more than one value")
+            raise wrong(f"{option} {key}: found more than one value")
         found[key] = document[key]
     return found
 

@@ -165,7 +165,8 @@ def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Se
     place = place_of(network)
     count, keys = network.npus // place.npus, {**given, **_changed(changes, given)}
     _check_several(network)
-    words = f"{count} x server of {os.fspath(path)}{_taken_for(keys)} ({counted(place.npus, 'GPU')} each)"
+    taken = _taken_for(keys) or ", taken for one of Hopper GPUs"
+    words = f"{count} x server of {os.fspath(path)}{taken} ({counted(place.npus, 'GPU')} each)"
     machine = Machine(words, server_at(place), count, place.npus, network, keys, backend)
     return machine.with_keys({})
 

@@ -116,9 +116,14 @@ def losses_left_out(workload: ModelWorkload) -> tuple[str, ...]:
 
 def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_json: bool = False) -> Converted:
     graphs = as_graphs(workload, unrolling)
-    rank = _rank_alone(graphs)
+    prefix, rank = output.removesuffix(".json" if as_json else ".et"), _rank_alone(graphs)
+    refuse(
+        rank is None and os.path.lexists(prefix),
+        "is there, and -w with its name would play it in place of the traces; expected another name",
+        prefix,
+    )
     warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
-    written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
+    written = write_chakra(graphs, prefix, as_json=as_json, rank=rank)
     if isinstance(graphs, UnrolledLoop):
         apart = set[str]().union(*(ends_apart(graphs, npu) for npu in graphs.first_npus))
         warnings = (*warnings, *graphs.other_updates(), *other_starts(apart, graphs.source), *other_orders(graphs))

@@ -64,8 +64,8 @@ def collectives(run: Records) -> Quantities:
             durations[row["kind"]].append(duration_ps)
         if row["bus_bandwidth_gbytes_per_s"] and row["kind"] != CollectiveKind.POINT_TO_POINT:
             group_us = row.get("group_duration_us")  # of which older results have none
-            over = "durations of groups" if group_us else "durations (first group to last)"
-            group = ", ".join(filter(None, (row["kind"], row.get("group"), f"bus bytes over {over}")))
+            over = "waits for a slot included" if group_us else "from the first group to the last"
+            group = ", ".join(filter(None, (row["kind"], row.get("group"), "mean bus bandwidth", over)))
             time_ps = ps_of(group_us or row["duration_us"]) or 0
             of_groups[group].append((float(row["bus_bandwidth_gbytes_per_s"]), time_ps))
     found: Quantities = {}

@@ -48,8 +48,9 @@ _SMALL = 6
 _FEW_NAMES = 20
 # A logarithmic axis whose last number is at most so many times its first has values at 1, 2, 5, 10, ...
 _NARROW = 300
-# So many times: values at 1, 2, 3, 4, ...
+# So many times: values at even distances, and how many distances there are at most.
 _WITHIN_TEN = 6
+_MOST_EVEN = 5
 # Letters of all names on the x-axis of a panel of full width, beyond which they are turned.
 _LONG_LABELS = 44
 # Letters of a title that a panel of full width has room for.
@@ -171,14 +172,16 @@ def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:
 
 def _share_y(axes: Iterable[Axes], panels: Sequence[Panel]) -> None:
     """Give the panels of a unit one scale."""
-    units: dict[str, list[Axes]] = {}
+    units: dict[str, list[tuple[Axes, Axis]]] = {}
     for each, panel in zip(axes, panels, strict=False):
         if panel.series and not panel.y.names:
-            units.setdefault(panel.y.unit or panel.y.name, []).append(each)
+            units.setdefault(panel.y.unit or panel.y.name, []).append((each, panel.y))
     for together in units.values():
-        limits = [limit for each in together for limit in each.get_ylim()]
-        for each in together:
+        limits = [limit for each, _ in together for limit in each.get_ylim()]
+        for each, axis in together:
             each.set_ylim(min(limits), max(limits))
+            if axis.log:
+                _log_ticks(each.yaxis, axis)
 
 
 def _draw_series(axes: Axes, series: Series, base: Base) -> Base | None:
@@ -322,13 +325,13 @@ def _fit(drawing: Drawing, axes: Axes, table: Table) -> None:
 
 def _log_ticks(own: XAxis | YAxis, axis: Axis) -> None:
     """Set the ticks of a logarithmic axis, which matplotlib would write as formulas."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     low, high = own.get_view_interval()
-    every = tuple(map(float, range(1, 10)))
-    own.set_major_locator(
-        LogLocator(subs=every if high < _WITHIN_TEN * low else (1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,))
-    )
+    if high < _WITHIN_TEN * low:
+        own.set_major_locator(MaxNLocator(_MOST_EVEN, steps=(1, 2, 5, 10)))
+    else:
+        own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,)))
     own.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(round(value)) if axis.sizes else f"{value:g}"))
     own.set_minor_formatter(NullFormatter())
 

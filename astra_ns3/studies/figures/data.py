@@ -106,7 +106,7 @@ def figure_data(view: View, figure: FigureConfig) -> FigureData:
     if x == CHANGE:
         rows = [{**row, CHANGE: _change(view, row)} for row in rows]
     keys = [key for key in (x, by, *across) if key is not None]
-    measures, reference = figure.y or USUAL_Y, _reference(view, figure)
+    measures, reference = figure.y or USUAL_Y, _reference(view, figure, x)
     cells = {measure: _cells(rows, keys, measure, reference, _compared(figure, measure)) for measure in measures}
     places = list(dict.fromkeys(row[x] for row in rows)) if x == CHANGE else view.labels(x)
     panels = []
@@ -147,9 +147,9 @@ def _change(view: View, row: Row) -> str:
     return ", ".join(f"{axis.name} {label_text(row[axis.name])}" for axis in changed) or BASE
 
 
-def _reference(view: View, figure: FigureConfig) -> dict[str, Label]:
-    """The coordinates of the rows that others are compared with."""
-    found = {}
+def _reference(view: View, figure: FigureConfig, x: str) -> dict[str, Label]:
+    """The coordinates of the rows that others are compared with: of changes, else those of the base case."""
+    found = {axis.name: axis.labels[0] for axis in view.axes} if figure.relative_to and x == CHANGE else {}
     for name, wanted in (figure.relative_to or {}).items():
         column = view.column(name)
         found[column] = next(

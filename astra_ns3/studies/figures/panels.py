@@ -17,6 +17,7 @@ HEIGHT_INCHES = 2.3
 AROUND_INCHES = 0.5
 LEGEND = (5, 5)
 MOST_COLUMNS = 3
+_LONGEST_NAME = 28
 _WIDE = 10
 _UNITS = {"us": "_us", "B": "_bytes", "%": "_percent", "s": "_seconds", "10^9 B/s": "_gbytes_per_s"}
 
@@ -89,7 +90,7 @@ def rule_of(figure: FigureConfig) -> list[Rule]:
 
 def names_axis(places: Sequence[Label], x: str) -> Axis:
     """Return the x-axis of places that are no numbers."""
-    return Axis(x, names=labels([label_text(place) for place in places]))
+    return Axis(x, names=labels([label_text(place) for place in places], _LONGEST_NAME))
 
 
 def nth_colour(number: int) -> tuple[str, bool]:

@@ -215,3 +215,6 @@ def test_words_of_the_command_line_are_read_as_yaml() -> None:
             settings_of(words)
     with pytest.raises(InputError, match="more than one value"):
         settings_of(["a=1\nb: 2"])
+    for texts in (["a"], ["a=1", "a=2"], ["a=1\nb: 2"]):
+        with pytest.raises(InputError, match=r"^--hold"):
+            settings_of(texts, "--hold")

@@ -388,8 +388,8 @@ def test_groups_have_the_bandwidth_of_their_collectives_together_and_messages_ha
     assert collectives(SimpleNamespace(rows=lambda _: rows)) == {
         "ALLREDUCE, durations together": ("ps", 11_000_000),
         "ALLREDUCE, ended": ("", 3),
-        "ALLREDUCE, tensor, bus bytes over durations (first group to last)": ("gbytes_per_s", 16.0),
-        "ALLREDUCE, data, bus bytes over durations (first group to last)": ("gbytes_per_s", 3.0),
+        "ALLREDUCE, tensor, mean bus bandwidth, from the first group to the last": ("gbytes_per_s", 16.0),
+        "ALLREDUCE, data, mean bus bandwidth, from the first group to the last": ("gbytes_per_s", 3.0),
         "POINTTOPOINT, durations together": ("ps", 3_200_000_000),
         "POINTTOPOINT, ended": ("", 1),
     }
@@ -403,7 +403,7 @@ def test_bus_bytes_are_set_against_what_groups_took() -> None:
     assert collectives(SimpleNamespace(rows=lambda _: rows)) == {
         "ALLREDUCE, durations together": ("ps", 35_000_000),
         "ALLREDUCE, ended": ("", 2),
-        "ALLREDUCE, tensor, bus bytes over durations of groups": ("gbytes_per_s", 16.0),
+        "ALLREDUCE, tensor, mean bus bandwidth, waits for a slot included": ("gbytes_per_s", 16.0),
     }
 
 

@@ -418,11 +418,14 @@ def test_a_column_is_called_by_the_last_word_of_its_key() -> None:
     assert dict(point.labels) == {"congestion_control": "none", "buffer": "1MiB", "passes": 1}
 
 
-def test_two_keys_with_one_last_word_keep_their_whole_names() -> None:
+def test_keys_with_one_last_word_are_called_by_as_many_words_as_tell_them_apart() -> None:
     one, other = "system.one.delay", "network.other.delay"
     study = StudyConfig.model_validate(study_of(a={one: [1]}, b={other: [1], "network.topology.kind": ["ring"]}))
-    assert columns_of(study, study.parts["a"]) == {one: one}
-    assert columns_of(study, study.parts["b"]) == {other: other, "network.topology.kind": "topology.kind"}
+    assert columns_of(study, study.parts["a"]) == {one: "one.delay"}
+    assert columns_of(study, study.parts["b"]) == {other: "other.delay", "network.topology.kind": "topology.kind"}
+    inside, between = (f"network.topology.scale_{way}.link.rate" for way in ("up", "out"))
+    rates = StudyConfig.model_validate(study_of(a={inside: ["1Gbps"], between: ["2Gbps"]}))
+    assert columns_of(rates, rates.parts["a"]) == {inside: "scale_up.link.rate", between: "scale_out.link.rate"}
 
 
 def test_values_without_labels_are_called_by_what_they_change() -> None:

@@ -123,6 +123,12 @@ def test_where_each_axis_is_changed_alone_the_others_have_their_first_value() ->
     assert means(config(), of) == {("", ""): [2.0, 11.0, 3.0]}
 
 
+def test_each_change_alone_is_compared_with_the_base_case_in_axes_that_the_reference_leaves_out() -> None:
+    of = view(SYSTEM, SCALE, one_at_a_time=True)
+    assert means(config(relative_to={"system": "flat"}), of) == {("", ""): [1, 11 / 2, 3 / 2]}
+    assert means(config(relative_to={"scale": 1}), of) == {("", ""): [2 / 11, 1, 3 / 11]}
+
+
 def test_missing_points_are_named() -> None:
     data = figure_data(view(SYSTEM, SCALE, failed=(("flat", 0.1, 1),)), config(x="system", by="scale"))
     assert data.missing == "Missing 1 of 4 points: system flat, scale 0.1, seed 1 (failed)"

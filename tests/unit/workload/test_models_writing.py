@@ -253,6 +253,16 @@ def test_traces_of_a_model_have_a_file_for_each_npu(tmp_path: Path) -> None:
     assert result.stdout.rstrip().endswith(f"; -w {tmp_path / 'mlp'} plays them")
 
 
+@pytest.mark.parametrize("form", ["chakra", "chakra-json"])
+def test_traces_are_not_written_beside_a_file_that_would_be_played_in_their_place(form: str, tmp_path: Path) -> None:
+    there = tmp_path / "mlp"
+    there.write_text("DATA\n", encoding="utf-8")
+    result = generate(str(FOLDER / "mlp-gemms.yaml"), "-o", str(there), "--format", form, "--overwrite")
+    assert isinstance(result.exception, InputError)
+    assert f"{there}: is there, and -w with its name would play it" in str(result.exception)
+    assert list(tmp_path.iterdir()) == [there]
+
+
 def test_one_micro_batch_is_no_more_than_one() -> None:
     assert "in 1 micro-batch on each copy" in show(str(FOLDER / "mlp-gemms.yaml")).stdout
 
