@@ -165,6 +165,15 @@ def web_search(npus: int, link_bps: float, load: float, count: int, seed: int) -
     return "\n".join(["source,destination,bytes,start", *lines]) + "\n"
 
 
+def pairs_in_step(pairs: int, messages: int, size: int) -> str:
+    """Return messages of pairs over one uplink: all pairs begin together, and each message waits for the one before."""
+    lines = [
+        f"{number % pairs},{number % pairs + pairs},{size},0,{number - pairs if number >= pairs else ''}"
+        for number in range(messages * pairs)
+    ]
+    return "\n".join(["source,destination,bytes,start,after", *lines]) + "\n"
+
+
 def cases() -> Iterator[Case]:
     """All cases."""
     yield from without_control()
@@ -313,6 +322,13 @@ def with_control() -> Iterator[Case]:
         yield Case(f"TCP {control}, switch 16, ring", star(16, switch), kind, ALL_REDUCE, target=target)
         name = f"TCP {control}, Clos 16, 1:1, all-to-all"
         yield Case(name, clos(4, 4, 4, switch), kind, ALL_TO_ALL, target=target)
+    far, flows = {**LINK, "delay": "2us"}, pairs_in_step(4, 20, 64 << 10)
+    for control in CONTROLS:
+        switch = LARGE if control == "none" else PFC if control == "hpcc" else MARKING
+        topology = clos(2, 1, 4, switch) | {"link": far, "uplink": far}
+        target = 0.01 if control == "none" else TARGETS[control]
+        name = f"{control}, Clos 8, 4:1, pairs in step"
+        yield Case(name, topology, roce(control), flows, suffix=".csv", target=target)
 
 
 def drawn(count: int, seed: int, controls: Sequence[str] = CONTROLS) -> Iterator[Case]:

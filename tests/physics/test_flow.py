@@ -39,6 +39,9 @@ from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 LINE_BYTES_PER_NS = 12.5
+DELAY_NS = 500
+PAYLOAD, AROUND = 1_000, 82
+"""Bytes of a packet of RoCE: its data, and its headers, preamble and gap."""
 MIB = 1 << 20
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SERVERS = {
@@ -86,8 +89,39 @@ def test_a_message_alone_takes_as_long_as_its_packets(
 def test_two_flows_into_one_host_share_its_line(tmp_path: Path) -> None:
     flows = [Flow(1, 0, 10 * MIB), Flow(2, 0, 10 * MIB)]
     rows: Any = play_flows(roce_star(3, congestion_control="none"), flows, tmp_path, backend="flow").table("flows")
-    assert rows.end_ps.nunique() == 1
-    assert rows.end_ps[0] == pytest.approx(2 * rows.ideal_ps[0], rel=1e-3)
+    assert rows.end_ps.max() == pytest.approx(2 * rows.ideal_ps[0], rel=1e-3)
+
+
+@pytest.mark.parametrize(("senders", "bytes"), [(2, 5_000), (4, 100_500), (16, 40_000)])
+def test_last_packets_of_equal_flows_leave_a_queue_one_after_the_other(
+    tmp_path: Path, senders: int, bytes: int
+) -> None:
+    """All bytes cross the receiver's line in a row behind the first packet; the last packets are the last on it."""
+    network = roce_star(senders + 1, congestion_control="none")
+    flows = [Flow(sender, 0, bytes) for sender in range(1, senders + 1)]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow").table("flows")
+    packets = -(-bytes // PAYLOAD)
+    last_ns = (bytes - (packets - 1) * PAYLOAD + AROUND) / LINE_BYTES_PER_NS
+    first_ns = (min(bytes, PAYLOAD) + AROUND) / LINE_BYTES_PER_NS
+    finish_ns = 2 * DELAY_NS + first_ns + senders * (bytes + packets * AROUND) / LINE_BYTES_PER_NS
+    expected = [1_000 * (finish_ns - behind * last_ns) for behind in range(senders)]
+    assert sorted(rows.end_ps, reverse=True) == pytest.approx(expected, abs=2)
+
+
+@pytest.mark.parametrize(("bytes", "delay"), [(65_536, "2us"), (262_144, "5us")])
+def test_groups_that_begin_in_step_drift_apart_and_fill_a_line_as_packets_do(bytes: int, delay: str) -> None:
+    """Each of four pairs over an uplink waits for its last message; in step the line would idle meanwhile, 20 times."""
+    shape = {"leaves": 2, "spines": 1, "hosts_per_leaf": 4}
+    topology = {"kind": "leaf-spine", **shape, "link": {"rate": "100Gbps", "delay": delay}, "switch": {"buffer": "1GB"}}
+    network = roce_network(topology, congestion_control="none")
+    sources = [*range(4)] * 20
+    after = [()] * 4 + [(number,) for number in range(76)]
+    flows = FlowList.of(sources, [each + 4 for each in sources], [bytes] * 80, [0] * 80, after)
+    finish = {
+        backend: astra_ns3.run(workload=flows, system=system_for(1), network=network, backend=backend).finish_ns
+        for backend in ("ns3", "flow")
+    }
+    assert finish["flow"] == pytest.approx(finish["ns3"], rel=0.01)
 
 
 @pytest.mark.parametrize("control", CONTROLS)

@@ -156,7 +156,7 @@ class Dcqcn(_FromSet):
     """DCQCN: a CNP cuts the rate by alpha / 2; a timer and a byte counter raise it again."""
 
     kind: Literal["dcqcn"] = "dcqcn"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-46, 10)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-46, 25)
     needs_ecn: ClassVar[bool] = True
     needs_cnps: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
@@ -191,7 +191,7 @@ class Timely(_FromSet):
 
     kind: Literal["timely"] = "timely"
     by_delay: ClassVar[bool] = True
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-38, 9)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-38, 25)
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""
@@ -238,7 +238,7 @@ class Dctcp(_FromSet):
     """DCTCP for RDMA: once a window the share of marked packets updates alpha; a marked window cuts by alpha / 2."""
 
     kind: Literal["dctcp"] = "dctcp"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-25, 7)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-25, 25)
     default_window: ClassVar[Window] = "bdp"
     needs_ecn: ClassVar[bool] = True
     lasting: ClassVar[frozenset[str]] = frozenset({"window"})
@@ -334,7 +334,7 @@ class Swift(_FromSet):
 
     kind: Literal["swift"] = "swift"
     by_delay: ClassVar[bool] = True
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-29, 10)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-29, 25)
     default_window: ClassVar[Window] = "bdp"
     flow_start_cost: ClassVar[float] = 0.5
     parameters: Literal["scaled", "paper"] = "scaled"

@@ -391,6 +391,7 @@ FlowMessageTransport::Begin(uint32_t number)
     const double bound = static_cast<double>(after - std::min(after, free)) / bytes;
     demand.bytes = wireBytes * (1.0 + kind.headroom * bound);
     demand.used = wireBytes / demand.bytes;
+    demand.lastBytes = static_cast<double>(kind.WireBytes(packets.lastBytes));
     demand.backShare =
         static_cast<double>(CountAnswers(queue, packets) * kind.answerWireBytes) / demand.bytes;
     const bool one = packets.full == 0;

@@ -28,6 +28,7 @@ struct FlowDemand
     double used{1.0};                 //!< of bytes, how many are sent: the rest is headroom
     double firstWindow{0.0};          //!< bytes that a new queue pair sends at once
     double packetBytes{0.0};          //!< of a full packet
+    double lastBytes{0.0};            //!< of its last packet, on the line
     double recovery{0.0};             //!< round trips lost for each factor e that its rate falls by
     double from{FlowShares::NO_LIMIT}; //!< rate at first; it comes to a higher one step by step
     double risePart{0.0};   //!< of the difference, the step in each picosecond; 0: at once

@@ -198,7 +198,64 @@ FlowQueues::Complete(Link& link)
     }
     link.growing = 0.0;
     link.open = link.mixed = false;
+    link.whole = true;
     link.mixtures.push_back(std::move(mixture));
+}
+
+void
+FlowQueues::PartTails(Link& link)
+{
+    if (!std::exchange(link.whole, false))
+    {
+        return;
+    }
+    std::vector<Part>& parts = link.mixtures.back().parts;
+    const auto memberOf = [this, &link](const Part& part) -> Member& {
+        return link.members[m_flows[part.flow].slots[part.place]];
+    };
+    const auto first = std::partition(parts.begin(), parts.end(), [&memberOf](const Part& part) {
+        const Member& member = memberOf(part);
+        return !member.ended || member.bytes > 0.0;
+    });
+    const std::size_t count = parts.end() - first;
+    if (count < 2)
+    {
+        return;
+    }
+    const auto orderOf = [this, &memberOf](const Part& part) {
+        const uint32_t before = m_flows[part.flow].demand.forth[part.place - 1].link;
+        return std::tuple(memberOf(part).lastPs, ~before, part.flow);
+    };
+    std::sort(first, parts.end(), [&orderOf](const Part& one, const Part& other) {
+        return orderOf(one) < orderOf(other);
+    });
+    std::deque<Mixture> tails(std::min<std::size_t>(count, MOST_TAILS));
+    double bytes = 0.0;
+    for (std::size_t number = 0; number < count; ++number)
+    {
+        Part& part = first[number];
+        const double last = std::min(part.bytes, m_flows[part.flow].demand.lastBytes);
+        Mixture& tail = tails[number * tails.size() / count];
+        tail.parts.push_back({part.flow, part.place, last});
+        tail.bytes += last;
+        bytes += last;
+        part.bytes -= last;
+        memberOf(part).mixtures += part.bytes > 0.0 ? 1 : 0;
+    }
+    std::erase_if(parts, [](const Part& part) { return part.bytes <= 0.0; });
+    link.mixtures.back().bytes -= bytes;
+    if (parts.empty())
+    {
+        bytes -= tails.front().bytes;
+        link.mixtures.back() = std::move(tails.front());
+        tails.pop_front();
+    }
+    link.mixtures.insert(link.mixtures.end(), tails.begin(), tails.end());
+    if (link.mixtures.size() == tails.size() + 1)
+    {
+        link.left -= bytes;
+        link.queued += bytes;
+    }
 }
 
 void
@@ -295,6 +352,7 @@ FlowQueues::Advance(Link& link, double free)
         else
         {
             Complete(link);
+            PartTails(link);
         }
     }
     if (link.open && fits && link.growing <= crumb)
@@ -325,6 +383,7 @@ FlowQueues::Serve(uint32_t number)
     link.dirty = false;
     const double free = FreeOf(link);
     CompleteGrain(link);
+    PartTails(link);
     Advance(link, free);
     if (link.open || link.stale)
     {

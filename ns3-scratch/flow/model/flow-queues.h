@@ -45,6 +45,9 @@ struct FlowGrain
  * new mixture begins when the last is as large as that. No byte is lost by that, only its place
  * within a mixture.
  *
+ * If flows' last bytes are in one mixture, their last packets leave behind it, one after the other
+ * as from a queue of packets, at most MOST_TAILS times; so flows in step don't stay so.
+ *
  * Acknowledgements begin when bytes arrive, follow rates in steps as those of FlowNetwork do, and
  * wait in a queue as one more flow. They come to the next queue as if they hadn't waited. A
  * sender's line has for data what they leave.
@@ -54,6 +57,7 @@ class FlowQueues
   public:
     static constexpr double RATE_STEP = 0.05;  //!< of a flow's rate
     static constexpr double LINE_STEP = 0.004; //!< of a line's rate
+    static constexpr uint32_t MOST_TAILS = 16; //!< mixtures of last packets behind another one
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
     /// is kept what flows waited for \param grain of mixtures \param rooms of switches
@@ -141,6 +145,7 @@ class FlowQueues
         bool backlog{false};          //!< there is a queue
         bool open{false};             //!< its only mixture is served while it grows
         bool mixed{false};            //!< the one that grows has seen a change
+        bool whole{false};            //!< the last complete one has its last packets in it
         double coming{0.0};           //!< rate of all together
         double left{0.0};             //!< bytes of the first mixture
         double growing{0.0};          //!< bytes of the last
@@ -229,6 +234,8 @@ class FlowQueues
     void Complete(Link& link);
     /// The mixture that grows is complete if it has seen a change and is as large as a grain.
     void CompleteGrain(Link& link);
+    /// Part the last packets of flows from the last complete mixture.
+    void PartTails(Link& link);
     /// \return picoseconds until it is that large \param free rate of the line
     double GrainAfterPs(const Link& link, double free) const;
     /// Find what is served next, and what leaves.
