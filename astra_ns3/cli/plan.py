@@ -9,7 +9,7 @@ import click
 
 from astra_ns3.cli.completion import files, folders
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_result, show_logs
+from astra_ns3.cli.output import print_result, show_logs, tell
 from astra_ns3.cli.planning import TEXTS, changes_option, json_option, quiet_option, seconds_of, system_option
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
@@ -136,7 +136,7 @@ def plan_command(file: str, as_json: bool, quiet: bool, **options: Unpack[_Optio
         save_varied(points)
         print_result(varied_document(points), varied_text(points), as_json=as_json)
         return 0
-    plan = make_plan(asked.request, line())
+    plan = make_plan(asked.request, line(), None, lambda words: tell(f"astra-ns3: warning: {words}"))
     run_is_over()
     save_plan(plan)
     print_result(document(plan), plan_text(plan), as_json=as_json)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
+from math import gcd
 from types import MappingProxyType
 
 from astra_ns3.config.core.plain import Json
@@ -20,6 +21,7 @@ from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.config.training_plan import Degrees
 from astra_ns3.errors import InputError, check_known, refuse, wrong
 from astra_ns3.frozen import dataclass, field
+from astra_ns3.units import counted
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.keys_without_effect import reasons_without_effect
 from astra_ns3.workload.models.planning import degrees_of, layers_of_parts, micro_batches_of
@@ -153,6 +155,16 @@ class Space:
     keys: Mapping[str, Json]
     held: Mapping[str, Json] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def few_copies(self) -> str:
+        """Return that no choice has many copies of the model, as few numbers divide the samples; empty if some may."""
+        copies = gcd(self.npus, self.samples)
+        if copies == min(self.npus, self.samples):
+            return ""
+        most = "only 1 copy" if copies == 1 else f"at most {copies} copies"
+        both = f"{counted(self.npus, 'NPU')} and {counted(self.samples, 'sample')} an iteration"
+        return f"plans have {most} of the model (data): a number of copies divides {both}"
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:

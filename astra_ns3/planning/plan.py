@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.training_plan import TrainingPlan
@@ -123,16 +123,23 @@ def _asked(request: PlanRequest) -> list[Json]:
     return [request.samples, dict(request.held)]
 
 
-def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, bounded: Bounded | None = None) -> Plan:
+def make_plan(
+    request: PlanRequest,
+    progress: StudyProgressSink | None = None,
+    bounded: Bounded | None = None,
+    warn: Callable[[str], object] | None = None,
+) -> Plan:
     """Plan; what the request's folder has already isn't played again, but what it tells of an earlier plan goes first.
 
-    ``bounded``: of other plans beside this one. Raises InputError for what can't be planned, and for a model that fits
-    no choice.
+    ``bounded``: of other plans beside this one. ``warn`` hears before the search what narrows it. Raises InputError for
+    what can't be planned, and for a model that fits no choice.
     """
     store, bounded = Store(request.folder, STORE), bounded or Bounded()
     check_free(request.folder, *WRITTEN)
     begun = time.process_time()
     space = bounded.space(request)
+    if warn is not None and space.few_copies:
+        warn(space.few_copies)
     all_bounds = bounded.bounds(request, space)
     bounds = all_bounds.bounds
     bound_seconds = time.process_time() - begun

@@ -270,6 +270,19 @@ def test_a_limit_says_what_it_left_open(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("samples", "told"),
+    [
+        (3, "plans have only 1 copy of the model (data): a number of copies divides 2 NPUs and 3 samples an iteration"),
+        (4, ""),
+    ],
+)
+def test_samples_that_few_copies_share_evenly_are_told_before_the_search(samples: int, told: str, folder: Path) -> None:
+    done = plan(folder, "--samples", str(samples), "--packets", "0", "--cpu-time", "1ns", "--json")
+    assert done.returncode == 0, done.stderr
+    assert (f"astra-ns3: warning: {told}" in done.stderr, "copies" in done.stderr) == (bool(told), bool(told))
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         (("--set", "workload.memory=1MB"), "fits none of "),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
@@ -36,7 +36,7 @@ class FigureConfig(ConfigModel):
     """An axis: a series for each of its values."""
     panels: str | None = None
     """An axis: a small picture for each of its values. Axes that no key names are panels, too."""
-    relative_to: dict[str, Any] | None = None  # labels of the study's own columns
+    relative_to: dict[str, object] | None = None  # labels of the study's own columns
     """Each number over that of the row with these coordinates and else the same ones; where `x` is each change of the
     base case, else those of the base case."""
     log: OnOff = False

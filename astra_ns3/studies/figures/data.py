@@ -151,10 +151,8 @@ def _reference(view: View, figure: FigureConfig, x: str) -> dict[str, Label]:
     """The coordinates of the rows that others are compared with: of changes, else those of the base case."""
     found = {axis.name: axis.labels[0] for axis in view.axes} if figure.relative_to and x == CHANGE else {}
     for name, wanted in (figure.relative_to or {}).items():
-        column = view.column(name)
-        found[column] = next(
-            (label for label in view.labels(column) if label_text(label) == label_text(wanted)), wanted
-        )
+        column, text = view.column(name), label_text(wanted)
+        found[column] = next((label for label in view.labels(column) if label_text(label) == text), text)
     return found
 
 

@@ -109,6 +109,8 @@ def test_a_key_has_its_unit_default_and_bounds() -> None:
     assert found["reserve"][:2] == ["size", "`4096`"]
     assert found["reference_rate"][:2] == ["rate", "absent"]
     assert found["alpha"][:2] == ["number above 0 to 64", "`0.125`"]
+    system = {key: rest for key, *rest in rows(sections("reference/system-keys")["The file"])}
+    assert system["reduction-bytes-per-ns"][0] == "whole number from 1 (bytes per ns)"
     assert found["priorities"][0] == "list of whole number from 0 below 8"
 
 
