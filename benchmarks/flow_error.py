@@ -81,7 +81,8 @@ def collective(kind: str, size: int) -> str:
 class Case:
     """A workload, as text of a file or of flows, on a topology under a transport; ``system``: more keys.
 
-    ``files``: a workload, a system and a network in inputs/ instead, with ``words`` of the command line.
+    ``files``: a workload, a system and a network in inputs/ instead, with ``words`` of the command line. ``events``: of
+    a scenario, whose only job is played.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Case:
     files: tuple[str, str, str] | None = None
     words: tuple[str, ...] = ()
     target: float = 0.01
+    events: tuple[Mapping[str, Any], ...] = ()
 
 
 USUAL: Mapping[str, Any] = {
@@ -180,6 +182,7 @@ def cases() -> Iterator[Case]:
     yield from larger()
     yield from from_files()
     yield from with_control()
+    yield from with_events()
 
 
 def without_control() -> Iterator[Case]:
@@ -331,6 +334,23 @@ def with_control() -> Iterator[Case]:
         yield Case(name, topology, roce(control), flows, suffix=".csv", target=target)
 
 
+def with_events() -> Iterator[Case]:
+    """Collectives whose ranks send on to several others: with a slow NIC, and with changes that cost nothing."""
+    none, tree, at_once = roce("none", payload=4096), fat_tree(4, LARGE), {"active-chunks-per-dimension": 4}
+    slow = {"at": "100us", "nic": 15, "rate": "50%"}
+    idle = {"at": "1us", "nic": 15, "delay": "501ns", "for": "1ns"}
+    bruck = {"all-to-all-implementation": ["bruck"]}
+    kinds = {name: (ALL_REDUCE, algorithm(name)) for name in ("doubleBinaryTree", "halvingDoubling")}
+    for name, (work, keys) in (kinds | {"bruck": (ALL_TO_ALL, bruck)}).items():
+        system = at_once | keys
+        for label, event in (("rates change", slow), ("delays change for 1 ns", idle)):
+            for seed in range(1, 6):
+                case, words = f"{label}, fat tree 16, {name}, seed {seed}", ("--seed", str(seed))
+                yield Case(case, tree, none, work, system, words=words, events=(event,))
+        window = roce("none", payload=4096, window="16MB")
+        yield Case(f"static window, fat tree 16, {name}, 16 MB", tree, window, work, system)
+
+
 def drawn(count: int, seed: int, controls: Sequence[str] = CONTROLS) -> Iterator[Case]:
     """Random collectives, and a random training of 16 NPUs in every fourth turn of the controls."""
     for number in range(count):
@@ -380,6 +400,12 @@ def row(case: Case) -> dict[str, Any]:
             workload, system = INPUTS / case.files[0], INPUTS / case.files[1]
             network = INPUTS / case.files[2] if case.files[2] else network
         words = ["-w", str(workload), "-s", str(system), "-n", str(network), *case.words]
+        if case.events:
+            scenario = Path(name) / "scenario.yaml"
+            job = {"name": "job", "workload": str(workload), "system": str(system)}
+            keys = {"network": str(network), "jobs": [job], "events": case.events}
+            scenario.write_text(json.dumps(keys), encoding="utf-8")
+            words = ["--scenario", str(scenario), *case.words]
         found = dict[str, Any](play_on_both(words, ("flow", "ns3"), case.name))
     target = "bound" if found.pop("losses") else f"{case.target:.0%}"
     before = list(found)[: list(found).index("error") + 1]

@@ -11,6 +11,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.lanes import Orders, find_circle, lanes_in_words, orders_by_date_line, orders_by_hop
+from astra_ns3.topology.reduction_trees import exchanging
 
 MOST_STEPS = 4_000_000
 """Links times groups of hosts; routes of larger networks are not looked at."""
@@ -52,7 +53,8 @@ def check_lanes(plan: NetworkPlan) -> Iterator[str]:
     if len(plan.graph.links) * plan.tables.groups > MOST_STEPS:
         return
     detours = _has_detours(plan)
-    circle = find_circle(plan.graph, plan.tables, orders, given.lanes, detours=detours)
+    sends = exchanging(plan.graph, plan.tables.group_of_host)
+    circle = find_circle(plan.graph, plan.tables, orders, given.lanes, sends, detours=detours)
     if circle:
         lanes = "1 lane" if given.lanes == 1 else f"{given.lanes} lanes"
         refuse(

@@ -58,17 +58,29 @@ def orders_by_date_line(graph: Graph, shape: tuple[int, ...]) -> Orders:
     return orders
 
 
-def find_circle(graph: Graph, tables: RouteTables, orders: Orders, lanes: int, *, detours: bool = False) -> list[Lane]:
+def find_circle(
+    graph: Graph,
+    tables: RouteTables,
+    orders: Orders,
+    lanes: int,
+    sends: npt.NDArray[np.bool_] | None = None,
+    *,
+    detours: bool = False,
+) -> list[Lane]:
     """Return lanes that may wait for each other in a circle on the routes of the tables; nothing if none do.
 
-    ``detours``: frames first go to the switches of any group of hosts, and from there on.
+    ``sends``: which groups of hosts send to which, shape ``(groups, groups)``; None: all. ``detours``: frames first go
+    to the switches of any group of hosts, and from there on.
     """
     waits: dict[Lane, set[Lane]] = {}
     next_links = _NextLinks(graph, tables)
-    starts: set[Lane] = {(number, way, 0) for number, way in next_links.first()}
+    first = {(number, way, 0): int(tables.group_of_host[host]) for number, way, host in next_links.first()}
+    turned: set[Lane] = set()
     if detours:
-        starts.update(*(_follow(next_links, place, orders, lanes, waits, starts) for place in range(tables.groups)))
+        starts = set(first)
+        turned.update(*(_follow(next_links, place, orders, lanes, waits, starts) for place in range(tables.groups)))
     for group in range(tables.groups):
+        starts = turned | {lane for lane, sender in first.items() if sends is None or sends[sender, group]}
         _follow(next_links, group, orders, lanes, waits, starts)
     return _circle(waits)
 
@@ -97,12 +109,12 @@ class _NextLinks:
         self._graph = graph
         self._tables = tables
 
-    def first(self) -> Iterator[tuple[int, int]]:
-        """Yield each way from a host to a switch: a link and a way."""
+    def first(self) -> Iterator[tuple[int, int, int]]:
+        """Yield each way from a host to a switch: a link, a way and the host."""
         for number, link in enumerate(self._graph.links):
             for way, node in enumerate((link.a, link.b)):
                 if node < self._graph.hosts and link.up:
-                    yield number, way
+                    yield number, way, node
 
     def after(self, number: int, way: int, group: int) -> list[tuple[int, int]]:
         """Return the links, each with its way, that follow a link towards a group; nothing at its hosts."""

@@ -144,6 +144,22 @@ class GraphTrees:
         host = self._graph.hosts - len(self._graph.reducers) + reducer
         return self._distances[:, int(self._groups.of_host[host])]
 
+    def to_reducers(self, host: int) -> npt.NDArray[np.int64]:
+        """Return the distance of each reducer's host from a host."""
+        ways = [cost + self._from_switch(switch) for switch, cost in self.attached(host)]
+        found: npt.NDArray[np.int64] = np.min([np.full(len(self._graph.reducers), UNREACHED), *ways], axis=0)
+        return found
+
+    def between_reducers(self) -> npt.NDArray[np.int64]:
+        """Return the distance of each reducer's host from each reducing switch, a row per switch."""
+        return np.stack([self._from_switch(switch) for switch in self._graph.reducers])
+
+    def _from_switch(self, switch: int) -> npt.NDArray[np.int64]:
+        """Return the distance of each reducer's host from a switch."""
+        groups = self._groups.of_host[self._graph.hosts - len(self._graph.reducers) :]
+        found: npt.NDArray[np.int64] = self._distances[switch, groups].astype(np.int64)
+        return found
+
     @property
     def graph(self) -> Graph:
         """The graph."""
@@ -153,6 +169,33 @@ class GraphTrees:
     def reducer_of(self) -> Mapping[int, int]:
         """The reducer of each switch that has one."""
         return {switch: reducer for reducer, switch in enumerate(self._graph.reducers)}
+
+
+def exchanging(graph: Graph, of_host: npt.NDArray[np.int64 | np.uint32]) -> npt.NDArray[np.bool_]:
+    """Return which groups of hosts may send to which, shape ``(groups, groups)``; ``of_host``: the group of each host.
+
+    NPUs and storage hosts send to all NPUs, and NPUs to storage hosts. A member of a tree and a reducer, or two
+    reducers, send to each other if both are on a shortest path from a member to a reducer that may be a root.
+    """
+    npus, storage = (np.unique(of_host[list(hosts)]) for hosts in (graph.npu_host, graph.storage))
+    found = np.zeros((int(of_host.max()) + 1,) * 2, dtype=np.bool_)
+    found[np.ix_(npus, np.union1d(npus, storage))] = True
+    if graph.reducers:
+        trees, reducers = GraphTrees(graph, ()), of_host[graph.hosts - len(graph.reducers) :]
+        between = trees.between_reducers()
+        away = {int(of_host[host]): trees.to_reducers(host) for host in (*graph.storage, *graph.npu_host)}
+        nearer = np.logical_and.reduce([away[group][:, None] <= away[group] for group in npus.tolist()])
+        for group, distances in away.items():
+            # A tree's root is never farther from all members, and from one of them really so, than another reducer.
+            is_no_root = group not in npus and (nearer & (distances[:, None] < distances)).any(axis=0)
+            roots = (distances < UNREACHED) & ~np.asarray(is_no_root, dtype=np.bool_)
+            passed = distances[:, None] - between.diagonal()[:, None] + between == distances
+            above = passed[:, roots].any(axis=1)
+            found[group, reducers[above]] = True
+            first, second = np.nonzero(passed & above)
+            found[reducers[first], reducers[second]] = True
+    both: npt.NDArray[np.bool_] = found | found.T
+    return both
 
 
 class _Upwards:

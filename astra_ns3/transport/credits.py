@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from astra_ns3.config.topology.switch import PRIORITIES, CreditsConfig
 from astra_ns3.errors import refuse
@@ -50,11 +50,11 @@ def check_credits(transports: Collection[Transport], outline: NetworkOutline) ->
         any(each.time_rounding_ps for each in transports),
         f"{_KEY}': stands beside transport.time_rounding, which is for networks with PFC; leave one of them out",
     )
-    largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
+    largest = largest_frame_bytes(transports)
     for switch in by_credit:
         assert switch.config.credits is not None
         _check_switch(switch, switch.config.credits, transports, largest)
-        yield from _round_trip_warnings(switch, switch.config.credits, largest, on_line)
+        yield from credit_warnings(transports, switch)
 
 
 def _check_switch(switch: SwitchOutline, given: CreditsConfig, transports: Collection[Transport], largest: int) -> None:
@@ -78,17 +78,19 @@ def _check_switch(switch: SwitchOutline, given: CreditsConfig, transports: Colle
     )
 
 
-def _round_trip_warnings(switch: SwitchOutline, given: CreditsConfig, largest: int, on_line: int) -> Sequence[str]:
-    """Credits that run out before the first of them is back."""
-    found = []
+def credit_warnings(transports: Collection[Transport], switch: SwitchOutline) -> Iterator[str]:
+    """Yield warnings of credits of a switch that run out before the first of them is back."""
+    given = switch.config.credits
+    if given is None:
+        return
+    largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     for port in sorted(set(switch.ports)):
         loop = loop_ps(port, given, on_line)
         frames = given.bytes_ // largest
         sent_ps = frames * on_line * 8 * PS_PER_SECOND // port.rate_bps
         if sent_ps < loop:
-            found.append(
+            yield (
                 f"credits {format_bytes(given.bytes_)} of ports of {format_rate(port.rate_bps)} are below a round "
                 f"trip's worth: a lane sends {frames} frames in {format_time(sent_ps)} and has the first credit back "
                 f"after {format_time(loop)}, so it reaches {100 * sent_ps // loop}% of the rate"
             )
-    return found

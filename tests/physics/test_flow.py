@@ -18,6 +18,8 @@ from support.small_run import small_network
 from support.star_network import Played, star
 
 import astra_ns3
+from astra_ns3.collectives.lookup import lookup
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.model.file import parse_model_file
@@ -392,6 +394,23 @@ def test_a_line_that_changes_slows_nobody_else(link: int, tmp_path: Path) -> Non
     assert other.end_ps == pytest.approx(other.ideal_ps, abs=1)
 
 
+@pytest.mark.parametrize(("longer", "first"), [(False, 1.5), (True, 2)])
+def test_bytes_keep_their_order_in_a_queue_whose_line_slows_down(longer: bool, first: float, tmp_path: Path) -> None:
+    """The line halves at 1/2 of a message's time on the whole line, and a second message begins at 1.
+
+    In order, the first ends at 1/2 + 1. Shared evenly, it has a quarter left at 1, which takes 1 at a quarter of the
+    line; changes of delays bring that about. Either way both are out at 1/2 + 3.
+    """
+    network = roce_star(3, congestion_control="none", switch={"buffer": "1GB"}, ack_every=1000)
+    size, unit_ps = 10 * MIB, round(_wire_bytes(10 * MIB) / LINE_BYTES_PER_NS * 1000)
+    flows = [Flow(1, 0, size), Flow(2, 0, size, start_ps=unit_ps)]
+    changes = [Change(unit_ps // 2, LinkTarget(0), State(rate_bps=50 * 10**9))]
+    changes += [Change(1, LinkTarget(0), State(delay_ps=500_001))] * longer
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow", changes=changes, accounts=True).table("flows")
+    ends = rows.sort_values("source").end_ps / unit_ps
+    assert ends.tolist() == pytest.approx([first, 3.5], rel=3e-3)
+
+
 @pytest.mark.parametrize("control", ["dctcp", "swift"])
 @pytest.mark.parametrize("window", [500, 5_000, 10_000])
 def test_a_window_that_a_control_moves_grows(control: str, window: int, tmp_path: Path) -> None:
@@ -599,6 +618,31 @@ def test_flows_warn_of_delays_that_change_under_a_control_by_delay(control: str,
     said = backend.warnings()
     backend.close()
     assert any("events change delays" in words for words in said) is warned
+
+
+@pytest.mark.parametrize(
+    ("changed", "window", "algorithm", "words"),
+    [
+        (State(delay_ps=10**6), "none", "doubleBinaryTree", "because of changes of delays or failures"),
+        (State(up=False), "none", "halvingDoubling", "because of changes of delays or failures"),
+        (State(rate_bps=10**10), "none", "doubleBinaryTree", ""),
+        (State(delay_ps=10**6), "none", "biRing", ""),
+        (None, "10MB", "doubleBinaryTree", "because of windows"),
+        (None, "10MB", "ring", ""),
+        (None, "none", "doubleBinaryTree", ""),
+    ],
+)
+def test_flows_warn_of_trees_at_rates_that_are_shared_evenly(
+    changed: State | None, window: str, algorithm: str, words: str
+) -> None:
+    changes = () if changed is None else (Change(10**6, LinkTarget(0), changed),)
+    plan = plan_network(roce_star(16, congestion_control="none", window=window), EndpointModel(), changes)
+    backend = create_backend("flow", plan, seed=1, recorder=RecorderOptions())
+    backend.register_schedule(lookup(CollectiveKind.ALL_REDUCE, algorithm, 16))
+    said = [line for line in backend.warnings() if "-6% to +17%" in line]
+    backend.close()
+    assert len(said) == bool(words)
+    assert all(words in line for line in said)
 
 
 @pytest.mark.parametrize(("kind", "warned"), [("go-back-n", True), ("selective-repeat", False)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
@@ -16,21 +16,21 @@ from astra_ns3.frozen import replace
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.credit_lanes import check_detours, check_lanes
+from astra_ns3.network.credit_lanes import check_detours, check_lanes, credits_of
 from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event, check_switches, event_at
-from astra_ns3.topology.changes import switches_in_time
+from astra_ns3.topology.changes import states_in_time, switches_in_time
 from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transports
-from astra_ns3.transport.credits import check_credits
+from astra_ns3.transport.credits import check_credits, credit_warnings
 from astra_ns3.transport.lossless import check_switch
 from astra_ns3.transport.network_outline import SwitchOutline
-from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes, format_time
 
 RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
@@ -108,18 +108,31 @@ def planned_network(
     _check_memories(course.given, plan)
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
     wires = check_topology(graph, *plan.outermost.wire_sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
+    checked = check_transports(network, plan.outline, plan.transports, priorities)
+    return plan, [*wires, *checked, *_later_credits(plan), *check_lanes(plan)]
 
 
 def _unheeded(plan: NetworkPlan) -> list[str]:
     """Return warnings of what limits packets and not flows; raises InputError for credits as with packets."""
     list(check_lanes(plan))  # flows never wait for each other in a circle
-    slow, held = list(check_credits(plan.transports.values(), plan.outline)), list[str]()
+    slow, held = [*check_credits(plan.transports.values(), plan.outline), *_later_credits(plan)], list[str]()
     for each in (each for each in plan.transports.values() if each.outline.path):
         slow += each.overtaking(plan.config.topology.routing.kind)
         off = "" if each.flow_errors else "; finish times of flows were -18% to +46% off there (docs/flow.md)"
         held += [f"{words}{off}" for words in each.held_by_windows()]
     return [*(f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow), *held]
+
+
+def _later_credits(plan: NetworkPlan) -> Iterator[str]:
+    """Yield warnings of credits below a round trip's worth of links that events change, each once."""
+    told, graph = set[str](), plan.graph
+    for time_ps, present in states_in_time(graph, plan.changes) if credits_of(graph) else ():
+        for link in {*present.links} - {*graph.links}:
+            for config in (present.switch_configs[end - graph.hosts] for end in (link.a, link.b) if end >= graph.hosts):
+                outline = SwitchOutline(config, (port_outline(link),))
+                found = [each for each in credit_warnings(plan.transports.values(), outline) if each not in told]
+                told.update(found)
+                yield from (f"from {format_time(time_ps)} on, {each}" for each in found)
 
 
 def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:

@@ -59,7 +59,7 @@ class FlowQueues
     static constexpr double RATE_STEP = 0.05;   //!< of a flow's rate
     static constexpr double LINE_STEP = 0.004;  //!< of a line's rate
     static constexpr uint32_t MOST_TAILS = 16;  //!< mixtures of last packets behind another one
-    static constexpr uint32_t MOST_PARTED = 32; //!< flows; more of them are an all-to-all's
+    static constexpr uint32_t MOST_PARTED = 64; //!< flows; more of them are an all-to-all's
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
     /// is kept what flows waited for \param grain of mixtures \param rooms of switches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -10,11 +11,12 @@ from astra_ns3.config.core.reduction import ABSENT, NOBODY, Trees
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.distances import host_groups
 from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import measure
 from astra_ns3.topology.reducers import helper_players, rooms, without_reducers
-from astra_ns3.topology.reduction_trees import GraphTrees
+from astra_ns3.topology.reduction_trees import GraphTrees, exchanging
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 REDUCES = {"buffer": "64MB", "reduction": {}}
@@ -187,3 +189,32 @@ def test_players_are_numbered_behind_the_networks_last_npu() -> None:
         "spine 0",
     ]
     assert trees.players([0, 1, 2, 3], found) == (0, 1, 2, 3, 16 + 2, 16 + 3, 16 + 4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_that_trees_join_may_send_to_each_other(seed: int) -> None:
+    """Drawn groups, with a storage host or without, below drawn switches that reduce."""
+    draw = random.Random(seed)
+    storage = {"per": draw.choice(["node", "rack", "fabric"]), "count": draw.randint(1, 3), "link": LINK}
+    shape: dict[str, Any] = draw.choice(
+        [
+            {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 2},
+            {"kind": "fat-tree", "k": 4},
+            {"kind": "mesh", "shape": [3, 3]},
+            {"kind": "ring", "npus": 7},
+        ]
+    )
+    graph = graph_of(**shape, link=LINK, switch=REDUCES, storage=storage)
+    of_host = host_groups(graph).of_host
+    sends, trees, npus = exchanging(graph, of_host), GraphTrees(graph, range(len(graph.npu_host))), len(graph.npu_host)
+    for _ in range(30):
+        ranks = draw.sample(range(npus), draw.randint(2, npus))
+        place = draw.choice([None, *(place for place, host in enumerate(graph.storage) if trees.attached(host))])
+        pool = None if place is None else npus + len(graph.reducers) + place
+        found = trees.joining(ranks, draw.randint(0, 3), algorithm=draw.choice(["sharp", "tree"]), pool=pool)
+        hosts = [graph.npu_host[rank] for rank in ranks] + ([] if place is None else [graph.storage[place]])
+        hosts += [graph.hosts - len(graph.reducers) + reducer for reducer in found.reducers]
+        for parents in found.parents:
+            for child, parent in enumerate(parents):
+                pair = of_host[[hosts[child], hosts[parent]]] if parent >= 0 else [0, 0]
+                assert parent < 0 or (sends[pair[0], pair[1]] and sends[pair[1], pair[0]])

@@ -6,9 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.small_run import small_system, small_workload
 
+from astra_ns3 import Tenant
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.network.credit_lanes import check_detours, check_lanes
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.transport.check import check_transports
@@ -106,6 +110,45 @@ def test_lanes_fewer_than_the_routes_need_are_warned_of(
     found = [warning for warning in warnings(given, topology) if "deadlock" in warning]
     assert bool(found) == deadlocks
     assert all("raise credits.lanes" in warning and "\n" not in warning for warning in found)
+
+
+@pytest.mark.parametrize("more", [{}, {"storage": {"per": "fabric", "count": 3, "link": LINK}}])
+@pytest.mark.parametrize(
+    ("topology", "lanes", "deadlocks"),
+    [
+        ({"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4}, 1, False),
+        ({"kind": "fat-tree", "k": 4}, 1, False),
+        (RING, 1, True),
+        (RING, 3, False),
+    ],
+)
+def test_hosts_that_never_send_to_each_other_close_no_circle(
+    topology: dict[str, Any], lanes: int, deadlocks: bool, more: dict[str, Any]
+) -> None:
+    """Reducers or storage hosts of two spines could only meet by a leaf, down and up again."""
+    reducing: dict[str, Any] = {"reduction": {}}
+    for switch in (reducing, {}):
+        found = [each for each in warnings({"lanes": lanes}, topology | more, **switch) if "deadlock" in each]
+        assert bool(found) == deadlocks
+
+
+def test_a_link_that_events_make_longer_than_its_credits_is_warned_of_once() -> None:
+    """15 frames of 4158 bytes with 20 of gap on 100 Gb/s, and a round trip of 20 us and two frames."""
+    frame_ps = (4158 + 20) * 80
+    switch = {"buffer": "32MB", "credits": {"bytes": "64KiB"}}
+    shape = {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": LINK, "switch": switch}
+    roce = {"kind": "roce", "payload": 4096, "congestion_control": "none"}
+    network = parse_network({"topology": shape, "transport": roce})
+    event = {"link": ["leaf 0", "spine 0"], "delay": "10us"}
+    at_times = [{"at": at, **event, "for": "1us"} for at in ("100us", "200us")]
+    scenario: Any = {"events": at_times}
+    tenant = Tenant("job", [0, 2], small_workload(), small_system())
+    for backend in ("ns3", "flow"):
+        request = ScenarioRequest(scenario=scenario, tenants=[tenant], network=network, backend=backend)
+        (inputs,) = load_tenants(request)
+        (said,) = (line for line in inputs.warnings if "below a round trip's worth" in line)
+        assert said.startswith("from 100 us on, credits 65.54 KB of ports of 100 Gb/s are")
+        assert f"reaches {100 * 15 * frame_ps // (20_000_000 + 2 * frame_ps)}% of the rate" in said
 
 
 def test_pfc_at_one_end_of_a_link_and_credits_at_the_other_are_refused() -> None:
