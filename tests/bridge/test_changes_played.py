@@ -104,6 +104,12 @@ def test_faster_lines_and_npus_save_what_runs_with_them_save(
     ("transport", "link", "change", "changed"),
     [
         ({"window": "20KB"}, {}, WINDOW, {"window": "none"}),
+        (
+            {"congestion_control": "static-window", "window": "20KB"},
+            {},
+            WINDOW,
+            {"congestion_control": "none", "window": "none"},
+        ),
         ({"completion": "acknowledged", "ack_every": 16}, {}, LATE, {"completion": "arrival"}),
         ({"reliability": {"kind": "go-back-n", "timeout": "300us"}}, {"error_rate": 0.003}, LOSSES, {}),
     ],

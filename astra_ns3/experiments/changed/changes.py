@@ -21,6 +21,7 @@ from astra_ns3.report.explanation.parts import LINE_RATE, LOSSES, NO_ACKNOWLEDGE
 from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_DELAYS, NO_SLOW_NPUS
 
 _TWICE = 2
+_LARGER = "try a larger one: --set network.transport.window=16MB"
 _Config = TypeVar("_Config", bound=ConfigModel)
 
 
@@ -73,9 +74,11 @@ def _without_delays(request: RunRequest) -> RunRequest:
 
 
 def _without_window(request: RunRequest) -> RunRequest:
-    kinds = {each.kind for each in _network(request).each_transport}
-    refuse("tcp" in kinds, "every window of TCP closes; try a larger one: --set network.transport.window=16MB")
-    return _of_transports(request, {"window": "none"})
+    transports = _network(request).each_transport
+    refuse(any(each.kind == "tcp" for each in transports), "every window of TCP closes; " + _LARGER)
+    controls = {getattr(getattr(each, "congestion_control", None), "kind", None) for each in transports}
+    own = _at_line_rate(request) if "static-window" in controls else request
+    return _of_transports(own, {"window": "none"})
 
 
 def _at_line_rate(request: RunRequest) -> RunRequest:

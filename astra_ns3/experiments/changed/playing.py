@@ -84,7 +84,7 @@ def with_changes_played(
         _check_time(run, base)
         rows, untold = _changed(run, found, subject, with_files_read(request), subject.time_ps(base))
     for words in base.metadata["warnings"]:
-        if words not in run.metadata["warnings"]:
+        if words not in (*run.metadata["warnings"], *run.of_run["warnings"]):
             _LOG.warning("--play: %s", words)
     told = {each.change for each in rows}
     others = (each for each in found.what_ifs if each.change not in told)

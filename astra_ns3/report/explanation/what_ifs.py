@@ -189,11 +189,13 @@ def what_ifs(
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path
     found[OTHERS] = 0 if bounds.own_part else others_ps
     sent = waits + parts.get("serialisation_ps", 0) // 2 + parts.get("acknowledgement_ps", 0)
-    found[FASTER_LINES] = sent + int(computing * (1 - 1 / slowness.beside))
+    found[FASTER_LINES], found[NO_DELAYS] = sent, kinds.get(ENDPOINT, 0)
+    # Collectives that end sooner slow computing for a shorter time.
+    slowed = int(computing * (1 - 1 / slowness.beside))
+    found = {words: ps + slowed if ps or words == FASTER_LINES else 0 for words, ps in found.items()}
     found[FASTER_NPUS] = computing // 2 + waits - in_nics + others_ps if computing else 0
     if slowness.any_slow:  # whose late messages may change the order of all
         found[FASTER_NPUS] = found[NO_SLOW_NPUS] = time_ps
-    found[NO_DELAYS] = kinds.get(ENDPOINT, 0)
     bound = parts.get("pacing_ps", 0) <= _MUCH * time_ps and slowness.factor is not None
     twice = Fraction(2) if bound else None
     factors = {FASTER_LINES: twice, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
