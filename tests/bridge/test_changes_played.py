@@ -272,15 +272,18 @@ def test_runs_that_nobody_can_ask_for_again_say_why(tmp_path: Path) -> None:
 def test_a_job_of_a_scenario_is_played_beside_the_others(tmp_path: Path) -> None:
     files = {"workload": "w.txt", "system": "s.yaml"}
     jobs = [{"name": "a", "npus": [0, 1], **files}, {"name": "b", "npus": [2, 3], **files}]
-    keys = {"network": "n.json", "jobs": jobs, "events": [{"at": "20us", "npu": 1, "slower": 2, "for": "90us"}]}
-    (tmp_path / "x.json").write_text(json.dumps(keys), encoding="utf-8")
     options: dict[str, Any] = {"backend": "flow", "comm_scale": 0.5}
 
-    def played(topology: Any, **others: Any) -> astra_ns3.ScenarioResult:
+    def played(topology: Any, rate: str = "25Gbps", **others: Any) -> astra_ns3.ScenarioResult:
+        """Play both, of which b has two slow NICs: one by a rate, one by a share."""
         written(tmp_path, topology)
+        events = [{"at": "20us", "npu": 1, "slower": 2, "for": "90us"}]
+        events += [{"at": at, "nic": 2, "rate": other, "for": "40us"} for at, other in (("9us", rate), ("60us", "30%"))]
+        keys = {"network": "n.json", "jobs": jobs, "events": events}
+        (tmp_path / "x.json").write_text(json.dumps(keys), encoding="utf-8")
         return astra_ns3.run_scenario(scenario=tmp_path / "x.json", **{**options, **others})
 
-    fast, quick = played(rates_twice(STAR)), played(STAR, compute_scale=0.5)
+    fast, quick = played(rates_twice(STAR), "50Gbps"), played(STAR, compute_scale=0.5)
     before = played(STAR, record=["timeline", "accounts"], output=tmp_path / "out").tenants["b"]
     for job in (before, astra_ns3.Result.load(tmp_path / "out" / "job-b")):
         found = saved(astra_ns3.explain(job, play=True))

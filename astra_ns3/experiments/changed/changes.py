@@ -9,6 +9,7 @@ from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.scenario.file import ScenarioFile
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.given_files import network_of_run, read_files
@@ -52,7 +53,20 @@ def _faster_lines(request: RunRequest) -> RunRequest:
     if isinstance(network, AnalyticalNetwork):
         grid = (each.model_copy(update={"bytes_per_ns": each.bytes_per_ns * _TWICE}) for each in network.grid)
         return replace(request, network=network.model_copy(update={"grid": tuple(grid)}))
-    return replace(request, network=network.model_copy(update={"topology": network.topology.faster(_TWICE)}))
+    faster = request if not isinstance(request, ScenarioRequest) else _with_faster_events(request)
+    return replace(faster, network=network.model_copy(update={"topology": network.topology.faster(_TWICE)}))
+
+
+def _with_faster_events(request: ScenarioRequest) -> ScenarioRequest:
+    """Return a scenario whose events give lines twice the rate; a share of a line's rate is one of its faster rate."""
+    file = request.scenario
+    assert isinstance(file, ScenarioFile)
+    events = (
+        each.model_copy(update={"rate": each.rate * _TWICE}) if isinstance(each.rate, int) else each
+        for each in file.config.events
+    )
+    changed = replace(file, config=file.config.model_copy(update={"events": tuple(events)}))
+    return replace(request, scenario=changed, tenants=request.tenants)
 
 
 def _faster_npus(request: RunRequest) -> RunRequest:

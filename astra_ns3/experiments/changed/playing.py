@@ -76,7 +76,10 @@ def with_changes_played(
         request = asked_again(run, backend)
     except InputError as error:
         raise wrong(f"--play: the run can't be played again: {error}") from error
-    _check_files(run, request)
+    try:
+        _check_files(run, request)
+    except InputError as error:
+        raise wrong(f"--play: {error}; {_ADVICE}") from error
     record = () if subject.whole else ("timeline",)
     request = replace(request, record=record, progress=progress, isolated=True)
     with _quiet():
@@ -144,7 +147,7 @@ def _check_files(run: Result, request: RunRequest) -> None:
     description = next(each for each in descriptions if job is None or (each.tenant or {}).get("name") == names)
     now = {name: json.loads(json.dumps(getattr(description, name))) for name in _SAME}
     differ = [name for name in _SAME if metadata.get(name) != now[name]]
-    refuse(bool(differ), f"--play: the run's {' and '.join(differ)} differ by now; {_ADVICE}")
+    refuse(bool(differ), f"the run's {' and '.join(differ)} differ by now")
 
 
 def _check_time(run: Result, again: Result) -> None:

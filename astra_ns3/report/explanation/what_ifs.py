@@ -148,11 +148,13 @@ def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
 class Slowness:
     """How many times as long computations take: ``factor`` because NPUs are slow, at most, and ``beside`` collectives.
 
-    ``factor``: None if an NPU is slow, or stands still, for a while, which a faster run may be over before.
+    ``factor``: None if an NPU is slow, or stands still, for a while, which a faster run may be over before. ``stand``:
+    NPUs stand still.
     """
 
     factor: Fraction | None = Fraction(1)
     beside: Fraction = Fraction(1)
+    stand: bool = False
 
     @property
     def any_slow(self) -> bool:
@@ -195,14 +197,17 @@ def what_ifs(
     found = {words: ps + slowed if ps or words == FASTER_LINES else 0 for words, ps in found.items()}
     found[FASTER_NPUS] = computing // 2 + waits - in_nics + others_ps if computing else 0
     if slowness.any_slow:  # whose late messages may change the order of all
-        found[FASTER_NPUS] = found[NO_SLOW_NPUS] = time_ps
+        computes = computing or bounds.chain_ps
+        found[FASTER_NPUS] = time_ps if computes else 0
+        found[NO_SLOW_NPUS] = time_ps if computes or slowness.stand else 0
     bound = parts.get("pacing_ps", 0) <= _MUCH * time_ps and slowness.factor is not None
     twice = Fraction(2) if bound else None
     factors = {FASTER_LINES: twice, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
     most = (
         WhatIf(words, min(ps, bounds.most_ps(words, time_ps, factors.get(words)))) for words, ps in found.items() if ps
     )
-    return tuple(sorted((each for each in most if each.time_ps), key=lambda each: -each.time_ps))
+    known = (each for each in most if 0 < each.time_ps < time_ps)  # all of the time says nothing
+    return tuple(sorted(known, key=lambda each: -each.time_ps))
 
 
 def parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
