@@ -126,8 +126,9 @@ def _unheeded(plan: NetworkPlan) -> list[str]:
 def _later_credits(plan: NetworkPlan) -> Iterator[str]:
     """Yield warnings of credits below a round trip's worth of links that events change, each once."""
     told, graph = set[str](), plan.graph
+    at_first = {*graph.links}
     for time_ps, present in states_in_time(graph, plan.changes) if credits_of(graph) else ():
-        for link in {*present.links} - {*graph.links}:
+        for link in dict.fromkeys(each for each in present.links if each not in at_first):
             for config in (present.switch_configs[end - graph.hosts] for end in (link.a, link.b) if end >= graph.hosts):
                 outline = SwitchOutline(config, (port_outline(link),))
                 found = [each for each in credit_warnings(plan.transports.values(), outline) if each not in told]
