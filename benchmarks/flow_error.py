@@ -332,6 +332,9 @@ def with_control() -> Iterator[Case]:
         target = 0.01 if control == "none" else TARGETS[control]
         name = f"{control}, Clos 8, 4:1, pairs in step"
         yield Case(name, topology, roce(control), flows, suffix=".csv", target=target)
+    links = {"link": {**LINK, "delay": "5us"}, "uplink": {"rate": "400Gbps", "delay": "5us"}}
+    flows, topology = pairs_in_step(16, 20, 64 << 10), clos(2, 1, 16, LARGE) | links
+    yield Case("none, Clos 32, 4:1, pairs in step", topology, roce("none"), flows, suffix=".csv", target=0.01)
 
 
 def with_events() -> Iterator[Case]:

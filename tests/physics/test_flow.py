@@ -623,8 +623,8 @@ def test_flows_warn_of_delays_that_change_under_a_control_by_delay(control: str,
 @pytest.mark.parametrize(
     ("changed", "window", "algorithm", "words"),
     [
-        (State(delay_ps=10**6), "none", "doubleBinaryTree", "because of changes of delays or failures"),
-        (State(up=False), "none", "halvingDoubling", "because of changes of delays or failures"),
+        (State(delay_ps=10**6), "none", "doubleBinaryTree", "because of failures or changes of delays"),
+        (State(up=False), "none", "halvingDoubling", "because of failures or changes of delays"),
         (State(rate_bps=10**10), "none", "doubleBinaryTree", ""),
         (State(delay_ps=10**6), "none", "biRing", ""),
         (None, "10MB", "doubleBinaryTree", "because of windows"),

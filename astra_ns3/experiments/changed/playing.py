@@ -22,7 +22,7 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.report.explanation.explain import explain as explain_records
 from astra_ns3.report.explanation.explanation import Explanation, Played
 from astra_ns3.report.explanation.parts import LOSSES
-from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, LOST, NO_SLOW_NPUS, WhatIf
+from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, LOST, NO_SLOW_NPUS, WhatIf, has_losses
 from astra_ns3.report.tables import is_of_flows
 from astra_ns3.units import format_time
 
@@ -91,8 +91,8 @@ def with_changes_played(
             _LOG.warning("--play: %s", words)
     told = {each.change for each in rows}
     others = (each for each in found.what_ifs if each.change not in told)
-    ends = run.metadata["backend"], found.time_ps
-    played = Played(request.backend_name, subject.time_ps(base), *ends, tuple(untold))
+    ends, by_chance = (run.metadata["backend"], found.time_ps), has_losses(base.metadata)
+    played = Played(request.backend_name, subject.time_ps(base), *ends, tuple(untold), by_chance)
     return replace(found, what_ifs=(*rows, *others), played=played)
 
 

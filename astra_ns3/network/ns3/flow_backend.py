@@ -58,7 +58,7 @@ _EVENLY = (
     "because of {}, flows share lines evenly, not in the order of their bytes (docs/flow.md): finish times of trees, "
     "halving and bruck were -6% to +17% off; {}use --backend ns3"
 )
-_OF_CHANGES = "changes of delays or failures", "compare with the same events 'for: 1ns', or "
+_OF_CHANGES = "failures or changes of delays or weights", "compare with the same events 'for: 1ns', or "
 _OF_WINDOWS = "windows", ""
 # Of a message.
 _ENDS = 2

@@ -33,8 +33,8 @@ from astra_ns3.units import PS_PER_SECOND
 
 # Of what may be spent: so near the least money, less isn't worth looking for.
 _AT_THE_LEAST = 1.02
-# In logarithms of money: so near all of it, and where less is played before all is taken for the best.
-_AT_THE_MOST, _SHORT = 0.01, 0.03
+# A logarithm of money: so much below all of it is looked for a better split, before all is taken for the best.
+_SHORT = 0.03
 # Steps of a logarithm of a share, and parts of the money, from which a law is fitted first.
 _AROUND, _LESS = 0.7, (0.3, 0.1)
 # So many amounts of money are asked of a law for the best performance per cost.
@@ -140,7 +140,7 @@ def search(runs: Runs, spending: Spending, equal: Split) -> bool:
 
 def search_per_cost(runs: Runs, spending: Spending, fastest: Split) -> bool:
     """Play splits of less money as well, from the fastest on; whether time sufficed."""
-    most = log(spending.money)
+    most = log(min(spending.money, sum(spending.most)))
     least = min(log(sum(spending.least)), most)
 
     def rates(point: Point) -> Rates:
@@ -161,14 +161,11 @@ def search_per_cost(runs: Runs, spending: Spending, fastest: Split) -> bool:
         for less in _LESS:
             played(most + log(less))
         _follow_law(runs, spending, rates, by_law, begins, [(least, most), *[(-inf, inf)] * len(shares)])
-        best = max(runs.played, key=lambda each: each.per_cost)
-        if log(best.cost - spending.fixed) >= most - _AT_THE_MOST:
-            best = max(best, played(most - _SHORT), key=lambda each: each.per_cost)
     except TimeIsUp:
         return False
-    money = log(best.cost - spending.fixed)
-    if money < most - _AT_THE_MOST:
-        least_at([money, *point_of(_money(spending, best.rates))], asked, NEARBY)
+    best = max(runs.played, key=lambda each: each.per_cost)
+    money = min(log(best.cost - spending.fixed), most - _SHORT)
+    least_at([money, *point_of(_money(spending, best.rates))], asked, NEARBY)
     return not runs.is_up
 
 

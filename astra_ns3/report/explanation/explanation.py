@@ -29,6 +29,7 @@ MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
 _MAY_HELP = "what may help, and at most by how much (explain --play plays each change)"
+_BY_CHANCE = "  packets were lost or late, so times change by chance: compare other seeds (run --seeds 8), too"
 _MAY_HELP_MORE = "what else may help, and at most by how much"
 # Fields of names with times, and what each name is called for scripts.
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"), ("jobs", "job"))
@@ -94,7 +95,7 @@ class Message:
 class Played:
     """How changes were played: by which backend, and how long what is explained takes there, and took in the run.
 
-    ``untold``: changes that can't be played, and why.
+    ``untold``: changes that can't be played, and why. ``by_chance``: packets were lost.
     """
 
     backend: str
@@ -102,6 +103,7 @@ class Played:
     own_backend: str
     own_time_ps: int
     untold: tuple[tuple[str, str], ...] = ()
+    by_chance: bool = False
 
     @property
     def words(self) -> str:
@@ -336,7 +338,7 @@ def _what_ifs(found: Explanation) -> str:
     parts = []
     if found.played is not None:
         played += [(change, f"not played: {why}") for change, why in found.played.untold]
-        parts += [found.played.words, aligned(played, "  ")]
+        parts += [found.played.words, aligned(played, "  "), *[_BY_CHANCE] * found.played.by_chance]
     elif found.remedy and found.segments:
         rows.append(("with another network", f"not told: run with {found.remedy}, or explain with --play"))
     if rows:

@@ -114,7 +114,7 @@ class Bounds:
             least_ps,
             least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2),
             _chain_ps(metadata, floor),
-            "job" in metadata or any(counts.get(name) for name in _OF_TIMERS),
+            "job" in metadata or has_losses(metadata),
             losses,
             not any(each.get("window_of_path") for each in used),
             {each.get("congestion_control") for each in used} != {"none"},
@@ -128,6 +128,11 @@ class Bounds:
         chain_ps = {FASTER_NPUS: self.chain_ps // 2, NO_SLOW_NPUS: 0}.get(change, self.chain_ps)
         share_ps = 0 if factor is None or self.by_timers else int(time_ps / factor)
         return max(0, time_ps - max(lines_ps, chain_ps, share_ps))
+
+
+def has_losses(metadata: RunDocument) -> bool:
+    """Return whether packets of a run were lost, or were taken for lost."""
+    return any(metadata["statistics"].get(name) for name in _OF_TIMERS)
 
 
 def has_own_part(metadata: RunDocument) -> bool:

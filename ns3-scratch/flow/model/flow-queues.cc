@@ -218,7 +218,7 @@ FlowQueues::PartTails(Link& link)
         return !member.ended || member.bytes > 0.0;
     });
     const std::size_t count = parts.end() - first;
-    if (count < 2 || count > MOST_PARTED)
+    if (count < 2)
     {
         return;
     }

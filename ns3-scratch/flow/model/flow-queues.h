@@ -46,8 +46,7 @@ struct FlowGrain
  * within a mixture.
  *
  * If flows' last bytes are in one mixture, their last packets leave behind it, one after the other
- * as from a queue of packets, at most MOST_TAILS times; so flows in step don't stay so. More than
- * MOST_PARTED stay together, as they don't wait for each other in steps.
+ * as from a queue of packets, at most MOST_TAILS times; so flows in step don't stay so.
  *
  * Acknowledgements begin when bytes arrive, follow rates in steps as those of FlowNetwork do, and
  * wait in a queue as one more flow. They come to the next queue as if they hadn't waited. A
@@ -56,10 +55,9 @@ struct FlowGrain
 class FlowQueues
 {
   public:
-    static constexpr double RATE_STEP = 0.05;   //!< of a flow's rate
-    static constexpr double LINE_STEP = 0.004;  //!< of a line's rate
-    static constexpr uint32_t MOST_TAILS = 16;  //!< mixtures of last packets behind another one
-    static constexpr uint32_t MOST_PARTED = 64; //!< flows; more of them are an all-to-all's
+    static constexpr double RATE_STEP = 0.05;  //!< of a flow's rate
+    static constexpr double LINE_STEP = 0.004; //!< of a line's rate
+    static constexpr uint32_t MOST_TAILS = 16; //!< mixtures of last packets behind another one
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
     /// is kept what flows waited for \param grain of mixtures \param rooms of switches

@@ -138,6 +138,21 @@ def test_performance_per_cost_is_found_shortly_below_the_budget(budget: int) -> 
     assert best.cost == pytest.approx(fixed + best_money(computed, money_seconds, fixed), rel=0.03)
 
 
+@pytest.mark.parametrize("budget", [31_000, 45_000, 60_000, 400_000])
+def test_performance_per_cost_is_the_same_with_more_money_than_lines_can_cost(budget: int) -> None:
+    """The first dimension is at its most of 400 Gb/s, 3,200 USD, and the second is best by a closed form beside it."""
+    pytest.importorskip("scipy")
+    fixed, computed, bits = 20_000.0, 2e-3, (1e9, 6e7)
+    prices, fastest = (8e-9, 40e-9), (400e9, 300e9)
+    spending = Spending(prices, (8.0, 800.0), (3_200.0, 12_000.0), fixed, budget)
+    runs = Formula(spending, lambda rates: computed + sum(b / rate for b, rate in zip(bits, rates, strict=True)))
+    found = runs.of(spending.rates([each * price for each, price in zip(fastest, prices, strict=True)], spending.money))
+    assert search_per_cost(runs, spending, found)
+    best = max(runs.played, key=lambda each: each.per_cost)
+    second = best_money(computed + bits[0] / fastest[0], bits[1] * prices[1], fixed + 3_200)
+    assert best.cost == pytest.approx(fixed + 3_200 + second, rel=0.01)
+
+
 def test_less_money_is_played_before_all_of_it_is_taken_for_the_best_per_cost() -> None:
     """A step, which no law has: all messages hide from 95 of 100 on."""
     pytest.importorskip("scipy")
