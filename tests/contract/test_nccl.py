@@ -408,7 +408,8 @@ def test_collnet_chain_on_64_h100_reaches_what_is_published_with_sharp() -> None
     changes = ["NCCL_COLLNET_ENABLE=1", "NCCL_ALGO=COLLNETCHAIN"]
     rows = machine_of("8xhgx-h100", nccl_version="2.28", changes=changes).bench("all_reduce", [*published])
     assert {(row.algorithm, row.binds) for row in rows} == {("CollNetChain", "NVLink")}
-    assert [row.bus_gbytes_per_s for row in rows] == pytest.approx([*published.values()], rel=0.08)
+    assert [row.bus_gbytes_per_s for row in rows] == pytest.approx([*published.values()], rel=0.07)
+    assert rows[-1].bus_gbytes_per_s == pytest.approx(386.56, rel=0.035)
 
 
 def test_nvls_on_8_h100_reaches_what_is_published() -> None:
@@ -475,7 +476,6 @@ def test_what_follows_a_broadcast_or_a_reduce_begins_once_its_data_have_been_cop
 
 @pytest.mark.parametrize("operation", ["broadcast", "reduce"])
 def test_a_measured_broadcast_or_reduce_ends_with_its_last_gpu(operation: str, tmp_path: Path) -> None:
-    """Last packets that wait together leave in the order of links and flows, which a run counts in another way."""
     nodes = [raw.node(1, raw.COLLECTIVE, comm_type=COLLECTIVE_TYPES.index(operation.upper()), comm_size=8 << 20)]
     keys: dict[str, Any] = {"version": "2.30", "server": "dgx-h100"}
     machine = machine_of("2xdgx-h100")
@@ -488,7 +488,7 @@ def test_a_measured_broadcast_or_reduce_ends_with_its_last_gpu(operation: str, t
         output=tmp_path / "run",
         record=("timeline",),
     )
-    assert row.time_us == pytest.approx(result.phases["end_ps"].max() / 1e6, rel=0.001)
+    assert row.time_us == pytest.approx(result.phases["end_ps"].max() / 1e6)
 
 
 @pytest.mark.parametrize("operation", ["broadcast", "reduce"])

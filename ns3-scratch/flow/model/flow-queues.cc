@@ -97,6 +97,7 @@ FlowQueues::Begin(const FlowDemand& demand)
     flow.demand = demand;
     flow.answered = 0.0;
     flow.beganPs = m_nowPs;
+    flow.turn = m_begun++;
     flow.waits.clear();
     flow.slots.assign(demand.forth.size(), FlowShares::NONE);
     flow.slots[0] = link.members.size();
@@ -223,8 +224,10 @@ FlowQueues::PartTails(Link& link)
         return;
     }
     const auto orderOf = [this, &memberOf](const Part& part) {
-        const uint32_t before = m_flows[part.flow].demand.forth[part.place - 1].link;
-        return std::tuple(memberOf(part).lastPs, ~before, part.flow);
+        const Flow& flow = m_flows[part.flow];
+        return std::tuple(memberOf(part).lastPs,
+                          ~flow.demand.forth[part.place - 1].link,
+                          flow.turn);
     };
     std::sort(first, parts.end(), [&orderOf](const Part& one, const Part& other) {
         return orderOf(one) < orderOf(other);

@@ -167,6 +167,7 @@ class FlowQueues
         FlowDemand demand;           //!< what it wants
         double answered{0.0};        //!< the rate that its acknowledgements have or get
         int64_t beganPs{0};          //!< when
+        uint64_t turn{0};            //!< how many began before
         std::vector<FlowWait> waits; //!< of its last byte, if tallied
         std::vector<uint32_t> slots; //!< its place among the members of each link
     };
@@ -278,8 +279,9 @@ class FlowQueues
     int64_t m_nowPs{0};                                                       //!< the time
     int64_t m_eventPs{FlowAgenda::NEVER};                                     //!< of the next event
     uint64_t m_order{0};                                                      //!< events so far
-    uint64_t m_solutions{0};                                                  //!< so far
-    bool m_passes{false};                                                     //!< events are played
+    uint64_t m_begun{0};     //!< flows that have begun
+    uint64_t m_solutions{0}; //!< so far
+    bool m_passes{false};    //!< events are played
 };
 
 } // namespace ns3
