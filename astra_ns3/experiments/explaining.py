@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.changed.playing import Subject, with_changes_played
 from astra_ns3.experiments.nccl.choices_of_run import (
     HINT,
     choices_document,
@@ -15,6 +14,7 @@ from astra_ns3.experiments.nccl.choices_of_run import (
     has_choices,
 )
 from astra_ns3.experiments.progress import ProgressSink
+from astra_ns3.experiments.replays.playing import Subject, with_changes_played
 from astra_ns3.experiments.result import Result
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.explain import TOP

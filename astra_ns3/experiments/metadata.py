@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.changed.asked import asked_document
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_document
 from astra_ns3.experiments.forecasting.foreseen import foreseen_document
 from astra_ns3.experiments.play import Played, finish_of
+from astra_ns3.experiments.replays.asked import asked_document
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT
 from astra_ns3.experiments.versions import versions

@@ -209,22 +209,22 @@ class Result:
     @property
     def events(self) -> Sequence[EventDocument]:
         """The network's events, of a scenario's job those of the scenario; empty where nothing changes."""
-        return (self._network or self)._metadata.get("events", ())
+        return self.of_run.get("events", ())
 
     @property
     def network_finish_ps(self) -> int:
         """When the run ended; of a scenario's job when the scenario did."""
-        return int((self._network or self)._metadata["finish_ps"])
+        return int(self.of_run["finish_ps"])
 
     @property
     def of_run(self) -> RunDocument:
-        """Return all of run.json; of a scenario's job that of the scenario."""
+        """All of run.json of the run; of a scenario's job that of the scenario."""
         return (self._network or self)._metadata
 
     @property
     def scenario_keys(self) -> FileDocument | None:
         """The scenario file's keys that aren't at their defaults, of a scenario or its job; None: there is no file."""
-        return (self._network or self)._metadata.get("scenario_keys")
+        return self.of_run.get("scenario_keys")
 
     @property
     def chosen_seed(self) -> int | None:

@@ -236,7 +236,7 @@ def test_the_command_says_what_was_played(tmp_path: Path) -> None:
 def test_files_that_differ_by_now_are_not_played(tmp_path: Path) -> None:
     before = recorded(written(tmp_path))
     written(tmp_path, rates_twice(STAR))
-    with pytest.raises(InputError, match="--play: the run's network differ by now"):
+    with pytest.raises(InputError, match="--play: the run has another network by now"):
         astra_ns3.explain(before, play=True)
     (tmp_path / "n.json").unlink()
     with pytest.raises(InputError, match="no such file"):

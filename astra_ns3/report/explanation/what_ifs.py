@@ -1,7 +1,7 @@
 """Changes and the most that each may save: the time of the chain that it may shorten, as far as the floor allows.
 
 A change may also end waits for others, since these then send at other times, so waits count as a whole. To know how
-much a change saves, play it: :mod:`astra_ns3.experiments.changed`.
+much a change saves, play it: :mod:`astra_ns3.experiments.replays`.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ CHANGES: Mapping[str, Callable[[RunRequest], RunRequest]] = {
 
 
 def _check_alone(request: RunRequest) -> None:
-    """Raise InputError for jobs, each of which has files of its own."""
-    refuse(isinstance(request, ScenarioRequest), "change the file of the job")
+    """Raise InputError for jobs, each of which has files of its own, and may be slowed by events."""
+    refuse(isinstance(request, ScenarioRequest), "change the scenario's file, or the job's, and run it again")
 
 
 def _network(request: RunRequest) -> AnyNetwork:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from astra_ns3.errors import InputError, refuse, wrong
-from astra_ns3.experiments.changed.again import asked_again
-from astra_ns3.experiments.changed.changes import CHANGES, with_files_read
 from astra_ns3.experiments.description import describe
 from astra_ns3.experiments.progress import ProgressSink
+from astra_ns3.experiments.replays.again import asked_again
+from astra_ns3.experiments.replays.changes import CHANGES, with_files_read
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
@@ -147,7 +147,7 @@ def _check_files(run: Result, request: RunRequest) -> None:
     description = next(each for each in descriptions if job is None or (each.tenant or {}).get("name") == names)
     now = {name: json.loads(json.dumps(getattr(description, name))) for name in _SAME}
     differ = [name for name in _SAME if metadata.get(name) != now[name]]
-    refuse(bool(differ), f"the run's {' and '.join(differ)} differ by now")
+    refuse(bool(differ), f"the run has another {' and another '.join(differ).replace('_', ' ')} by now")
 
 
 def _check_time(run: Result, again: Result) -> None:
