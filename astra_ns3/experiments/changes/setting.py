@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_analytical
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, located, nearest, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.loops.loop_kinds import LOOPS, LoopOption
 from astra_ns3.workload.models.workload import ModelWorkload
 
 # Stands behind a file's name in messages about it; no folder, so that paths begin at the working folder.
@@ -206,10 +208,23 @@ def _meant(files: RunFiles, key: str) -> str:
     return near
 
 
-def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:  # of the class of config
+def _set(config: AnyConfig, settings: Sequence[Setting]) -> Any:  # of the class of config
     with located(_CHANGED):
         data, _ = changed(given_of(config), document_of(config), settings, Path())
-    return parsed(config, data, _CHANGED, {})
+    made = parsed(config, data, _CHANGED, {})
+    if isinstance(made, Workload):
+        _check_read(made, settings)
+    return made
+
+
+def _check_read(workload: Workload, settings: Sequence[Setting]) -> None:
+    """Raise InputError if a key has a value that the workload's loop never reads."""
+    loop = LOOPS.get(workload.loop)
+    for setting in settings:
+        key = setting.meaning
+        if loop and setting.value and key in {option.value for option in LoopOption if option not in loop.options}:
+            meant = "; did you mean 'network.topology.npus'?" if key == LoopOption.NPUS.value else ""
+            raise wrong(f"the loop {workload.loop} reads no key '{key}'{meant}")
 
 
 def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:

@@ -9,7 +9,7 @@ from astra_ns3.errors import located, nearest, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.workload.grids.grid_cut import GridCut
 from astra_ns3.workload.grids.npu_groups import SplitDimensions, split_dimensions
-from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS, SIMAI_LOOPS
+from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS, SIMAI_LOOPS, LoopOption
 from astra_ns3.workload.loops.parallel_groups import ParallelGroups, parallel_groups
 from astra_ns3.workload.loops.pass_dimensions import PassDimensions, everywhere, group_dimensions
 
@@ -40,10 +40,11 @@ def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism
         groups = parallel_groups(workload, dimensions)
         rows = tuple(group_dimensions(layer, groups) for layer in workload.layers)
         return Parallelism(groups.dimensions, groups.parts, rows, groups)
-    if workload.model_parallel_npus is None:
+    loop, npus = LOOPS.get(workload.loop), workload.model_parallel_npus
+    if npus is None or (loop is not None and LoopOption.MODEL_PARALLEL_NPUS not in loop.options):
         grid = SplitDimensions(tuple(dimensions), (), ())
     else:
-        grid = _split(workload, dimensions, workload.model_parallel_npus)
+        grid = _split(workload, dimensions, npus)
     layers = tuple(_layer_dimensions(workload, number, grid) for number in range(len(workload.layers)))
     cut = grid.cut(dimensions)
     return Parallelism(grid.logical_dimensions, tuple(1 + (n == cut) for n in range(len(dimensions))), layers)

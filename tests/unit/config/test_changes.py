@@ -166,6 +166,8 @@ def test_validate_takes_changes_from_the_command_line() -> None:
             {"system.all-reduce-implementation": ["ring", "ring", "ring"]},
             f"{SYSTEM} (changed: all-reduce-implementation): key 'all-reduce-implementation': found 3 algorithms",
         ),
+        ({"npus": 16}, "the loop MICRO reads no key 'npus'; did you mean 'network.topology.npus'?"),
+        ({"micro_batches": 4}, "the loop MICRO reads no key 'micro_batches'"),
         (
             {"workload.loop": "HYBRID_DLRM"},
             f"{WORKLOAD} (changed: loop): HYBRID_DLRM needs the number of its last bottom layer",

@@ -83,6 +83,11 @@ def test_what_goes_over_no_dimension_of_more_than_one_npu_is_a_warning() -> None
     assert unissued_collectives(transformer, (16,)) == []
 
 
+def test_a_loop_without_groups_ignores_those_of_the_loop_before() -> None:
+    workload = Workload("DATA", (_layer(),), model_parallel_npus=4)
+    assert parallelism_of(workload, (8,)) == parallelism_of(Workload("DATA", (_layer(),)), (8,))
+
+
 def test_compute_times_that_a_loop_never_plays_are_a_warning() -> None:
     layers = (_layer(), _layer())
 
