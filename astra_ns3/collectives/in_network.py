@@ -49,7 +49,7 @@ IN_NETWORK: Mapping[str, tuple[CollectiveKind, ...]] = {
 }
 """The algorithms that need switches which reduce, and the collectives of each."""
 MOST_PIECES = 128
-"""The most pieces of a tree; above that pieces are larger."""
+"""The most pieces of a tree; above that pieces are larger, if the buffer has room for two."""
 _OF_EACH_RANK = {
     CollectiveKind.REDUCE_SCATTER: CollectiveKind.REDUCE,
     CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,
@@ -63,9 +63,21 @@ def in_network_schedule(kind: CollectiveKind, algorithm: str, trees: Trees, byte
     if algorithm == TWO_SHOTS or kind in _OF_EACH_RANK:
         streams = trees.members
     of_stream = bytes if kind is CollectiveKind.ALL_GATHER else -(-bytes // streams)
-    pieces = 1 if kind is CollectiveKind.BARRIER else min(max(-(-of_stream // trees.piece_bytes), 1), MOST_PIECES)
-    piece_bytes = max(-(-of_stream // pieces), trees.piece_bytes)
-    return _schedule(kind, algorithm, trees, pieces, max(trees.buffer_bytes // (piece_bytes * streams), 1))
+    if kind is CollectiveKind.BARRIER:
+        of_stream = 1
+    return _schedule(kind, algorithm, trees, *_cut(of_stream, trees, streams, anyway=algorithm == TWO_SHOTS))
+
+
+def _cut(bytes: int, trees: Trees, streams: int = 1, *, anyway: bool = False) -> tuple[int, int]:
+    """Return how many pieces such a stream has, and for how many a reducer has room.
+
+    A reducer that had room for two, but for larger pieces, would stop at each; ``anyway``: it has room for two always.
+    """
+    room, most = trees.buffer_bytes // streams, MOST_PIECES
+    if room >= 2 * trees.piece_bytes and not anyway:
+        most = max(most, -(-bytes // (room // 2)))
+    pieces = min(max(-(-bytes // trees.piece_bytes), 1), most)
+    return pieces, max(room // max(-(-bytes // pieces), trees.piece_bytes), 1)
 
 
 def channel_of_head(kind: CollectiveKind, members: int, head: int, pieces: int, slots: int) -> Schedule:
@@ -103,10 +115,8 @@ def pooled_schedule(trees: Trees, bytes: int, units: tuple[int, int]) -> Schedul
     ``bytes``: a rank's, of as many units as the larger way has; ``units``: on the way there, and on the way back.
     Raises InputError for what memory can't hold.
     """
-    pieces = min(max(-(-bytes // trees.piece_bytes), 1), MOST_PIECES)
-    piece_bytes = max(-(-bytes // pieces), trees.piece_bytes)
     common = gcd(*units)
-    return _pooled(trees, pieces, max(trees.buffer_bytes // piece_bytes, 1), (units[0] // common, units[1] // common))
+    return _pooled(trees, *_cut(bytes, trees), (units[0] // common, units[1] // common))
 
 
 @lru_cache(maxsize=64)

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
@@ -23,6 +25,7 @@ from astra_ns3.frozen import replace
 from astra_ns3.scenario.tenant import FilePath
 from astra_ns3.system.file import read_system
 from astra_ns3.user_code import a_kind_of
+from astra_ns3.workload.files.flows.hpcc import with_npus
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload, with_groups
 
 Given = TypeVar("Given")
@@ -49,9 +52,20 @@ def read_files(
         {file: place_of(given, file) for file, given in zip(FILES, (workload, system, network), strict=True)},
         _flags(options),
     ).with_changes(options.changes or {})
-    if options.groups is None:
-        return files
-    return replace(files, workload=with_groups(files.workload, options.groups))
+    if options.groups is not None:
+        files = replace(files, workload=with_groups(files.workload, options.groups))
+    if isinstance(files.workload, FlowList):
+        files = replace(files, workload=with_npus(files.workload, _hosts(files.network.network)))
+    return files
+
+
+def _hosts(network: AnyNetwork) -> Sequence[int]:
+    """Return the number of each NPU's host in a graph with numbered nodes; in others those of the NPUs."""
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    graph = topology.content() if isinstance(topology, FileTopology) else None
+    if isinstance(graph, PlainGraph) and list(graph.names) == list(map(str, range(len(graph.names)))):
+        return graph.hosts
+    return range(network.npus)
 
 
 def _flags(options: Options) -> dict[str, str]:

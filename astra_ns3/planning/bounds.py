@@ -69,7 +69,7 @@ class Bounds:
 
     def __init__(self, space: Space, plan: TrainingPlan, inputs: Inputs) -> None:
         """``plan``: of any of the choices."""
-        self._playable = Playable(space)
+        self._playable = Playable(space, inputs.platform.dimensions)
         slowdown, npus = inputs.slowdown, len(inputs.tenancy.npus)
         factor = Fraction(1) if slowdown is None else min(slowdown.least_factors(npus))
         clock = _ScaledClock(self._playable.clock, factor)

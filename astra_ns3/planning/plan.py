@@ -166,15 +166,15 @@ def capacity_bytes(space: Space) -> int | None:
 
 def bounds_of(request: PlanRequest, space: Space) -> AllBounds:
     """Return bounds on all choices of a space; raises InputError if none can be played."""
-    inputs, plan = _inputs_of(request, space, _first(space))
+    inputs, plan = _inputs_of(request, space, _first(request, space))
     bounds = Bounds(space, plan, inputs)
     with named(inputs.system.source, of_its_own=(space.workload.source,)):
         return AllBounds(list(bounds.all()), bounds.left_out)
 
 
-def _first(space: Space) -> Choice:
+def _first(request: PlanRequest, space: Space) -> Choice:
     """Return the first choice that can be played; raises InputError if none can."""
-    playable = Playable(space)
+    playable = Playable(space, request.dimensions)
     for cell, _ in playable.cells():
         for choice in playable.choices(cell):
             return choice

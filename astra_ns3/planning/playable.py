@@ -7,12 +7,13 @@ is said of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from astra_ns3.config.training_plan import Block
 from astra_ns3.errors import InputError
 from astra_ns3.planning.degrees import Cell, Choice, Space
 from astra_ns3.workload.computing.clock import named
+from astra_ns3.workload.grids.training_grid import TrainingGrid
 from astra_ns3.workload.models.model_kinds import MODEL_KINDS
 from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.models.planning import check_weights_follow
@@ -22,8 +23,9 @@ from astra_ns3.workload.training.schedules import Position
 class Playable:
     """The cells and choices of a space that can be played, and how many choices can't, as far as was asked."""
 
-    def __init__(self, space: Space) -> None:
-        self._space = space
+    def __init__(self, space: Space, dimensions: Sequence[int]) -> None:
+        """``dimensions``: of the network, in which groups of NPUs have to fit."""
+        self._space, self._dimensions = space, dimensions
         self._layers = space.workload.totals().layers
         self._left_out: Counter[str] = Counter()
         self.clock = space.workload.clock()
@@ -57,8 +59,9 @@ class Playable:
                 yield choice
 
     def _parts(self, cell: Cell) -> Parts:
-        """Return the parts of the model; raises InputError if they can't be built or nobody can time them."""
+        """Return the parts of the model; raises InputError if they can't be built, placed or timed."""
         file = cell.shape.file
+        TrainingGrid(cell.degrees, self._dimensions, self._space.workload.source)
         with named(self._space.workload.source):
             parts = MODEL_KINDS[file.kind].parts(file, cell.degrees)
             for block in _unlike(parts.blocks):

@@ -118,6 +118,13 @@ class PlanRequest:
         return network.npus
 
     @property
+    def dimensions(self) -> tuple[int, ...]:
+        """Return the sizes of the network's dimensions."""
+        network = self.base.network
+        assert not isinstance(network, (str, os.PathLike))
+        return network.dimensions
+
+    @property
     def has_packets(self) -> bool:
         """Return whether the network can be played on packets."""
         return not isinstance(self._network, AnalyticalNetwork)

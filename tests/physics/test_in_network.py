@@ -144,6 +144,13 @@ def test_large_data_take_what_a_members_line_needs_for_its_bytes(
     assert needed_ps < found < needed_ps * 1.09
 
 
+@pytest.mark.parametrize("topology", [star(4, SWITCHED), clos(2, 1, 2)], ids=["star", "clos"])
+def test_time_grows_with_the_data_where_128_pieces_of_them_would_fill_the_buffer(topology: dict[str, Any]) -> None:
+    size = 256 * MIB
+    needed_ps = size * (4096 + 82) / 4096 / LINE_BYTES_PER_PS
+    assert needed_ps < finish("sharp", topology, size, backend="flow", payload=4096) < needed_ps * 1.06
+
+
 @pytest.mark.parametrize("backend", ["ns3", "flow"])
 @pytest.mark.parametrize("topology", [star(4, SWITCHED), clos(2, 1, 2)], ids=["star", "clos"])
 @pytest.mark.parametrize("algorithm", ["sharp", "fred"])

@@ -169,7 +169,8 @@ class ReductionConfig(ConfigModel):
     groups: Annotated[Count, Le(65_536)] = 64
     """How many groups may have the switch in their trees."""
     piece_bytes: PositiveBytes = Field(alias="piece", default=65_536)
-    """Bytes that are combined and sent on together. Trees have larger pieces where there would be more than 128."""
+    """Bytes that are combined and sent on together. Trees have larger pieces where there would be more than 128 and
+    the buffer holds two."""
     buffer_bytes: PositiveBytes = Field(alias="buffer", default=1_048_576)
     """Room for pieces of one group that the switch has not sent on yet; a member waits where there is none."""
 

@@ -171,13 +171,15 @@ def test_a_signal_on_each_line_confirms_the_last_piece_of_a_broadcast_and_of_a_r
 def test_pieces_grow_where_there_would_be_too_many() -> None:
     trees = star(2)
     assert in_network_schedule(KIND.ALL_REDUCE, "sharp", trees, 10 * PIECE).blocks == 10
-    assert in_network_schedule(KIND.ALL_REDUCE, "sharp", trees, 10_000 * PIECE).blocks == MOST_PIECES
+    assert in_network_schedule(KIND.ALL_REDUCE, "sharp", trees, 8 * MOST_PIECES * PIECE).blocks == MOST_PIECES
+    assert in_network_schedule(KIND.ALL_REDUCE, "sharp", trees, 80 * MOST_PIECES * PIECE).blocks == 10 * MOST_PIECES
+    assert in_network_schedule(KIND.ALL_REDUCE, "sharp", star(2, pieces=1), 10_000 * PIECE).blocks == MOST_PIECES
     assert in_network_schedule(KIND.BARRIER, "sharp", trees, 1).blocks == 1
 
 
 def test_fewer_pieces_have_room_in_a_switch_once_they_grow() -> None:
-    """16 pieces of a usual size have room: 8 of the double size, and one of what is larger than all the room."""
-    for pieces, room in ((MOST_PIECES, 16), (2 * MOST_PIECES, 8), (20 * MOST_PIECES, 1)):
+    """16 pieces of a usual size have room, 8 of the double size, and two always: one alone would stop a reducer."""
+    for pieces, room in ((MOST_PIECES, 16), (2 * MOST_PIECES, 8), (20 * MOST_PIECES, 2)):
         schedule = in_network_schedule(KIND.ALL_REDUCE, "sharp", star(2, pieces=16), pieces * PIECE)
         own = (schedule.sender == 0) & (schedule.block_count > 0)
         assert np.count_nonzero(schedule.wait_step[own] < 0) == room

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 from support.models import model_of
-from support.plans import Case, one_switch, rings, small_llama
+from support.plans import Case, one_switch, rings, servers, small_llama
 
 from astra_ns3.errors import InputError
-from astra_ns3.planning.plan import bounds_of
+from astra_ns3.planning.plan import Bounded, bounds_of
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.text import left_out_text
 from astra_ns3.workload.models.changes import changed
@@ -92,3 +92,17 @@ def test_choices_that_no_run_would_take_are_left_out_and_counted(name: str, why:
     assert {each.choice.name for each in found.bounds} == played
     assert sum(found.left_out.values()) == len(case.choices(space)) - len(played) > 0
     assert why in left_out_text(found.left_out)
+
+
+def test_degrees_that_fit_in_no_dimension_are_left_out_and_counted(tmp_path: Path) -> None:
+    """On three servers of four a pipeline of two has stages of six NPUs: a server and a half."""
+    model = small_llama(samples=12)
+    for file, data in (("model", model.file.document()), ("network", servers(3, 4).document())):
+        (tmp_path / f"{file}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    request = PlanRequest(tmp_path / "model.yaml", tmp_path / "network.yaml")
+    bounded = Bounded()
+    found = bounded.bounds(request, bounded.space(request))
+    assert "data 12, zero 1, micro-batch 1" in {each.choice.name for each in found.bounds}
+    assert {each.choice.cell.degrees.pipeline for each in found.bounds} == {1, 3}
+    assert sum(found.left_out.values()) > 0
+    assert all("don't fit dimensions of 4x3" in why for why in found.left_out)

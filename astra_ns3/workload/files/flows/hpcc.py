@@ -2,13 +2,18 @@
 
 Source: alibaba-edu/High-Precision-Congestion-Control, ``traffic_gen/README.md``. Priority group and port are read and
 not used: all flows take the transport's priority, and paths are chosen by its own rule. Source and destination are the
-numbers of hosts, which are those of our NPUs if the topology numbers its hosts before its switches.
+numbers of hosts, which are those of our NPUs unless a topology has switches between: see :func:`with_npus`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import Where, refuse
+from astra_ns3.errors import Where, refuse, wrong
+from astra_ns3.frozen import replace
 from astra_ns3.units import counted
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds_of_seconds, whole_number
 
@@ -52,6 +57,24 @@ def read(path: str) -> FlowList:
         Where(path, number),
     )
     return columns.finish(FORMAT, warnings=tuple(_warnings(path, count, extra, groups, rounded=rounded)))
+
+
+def with_npus(flows: FlowList, hosts: Sequence[int]) -> FlowList:
+    """Return the flows of such a file with numbers of NPUs; ``hosts``: the number of each NPU's host.
+
+    Raises InputError if a flow's end is none of the hosts.
+    """
+    if flows.format != FORMAT or hosts == range(len(hosts)):
+        return flows
+    known, ends = np.asarray(hosts, dtype=np.int64), np.stack([flows.sources, flows.destinations])
+    npus = np.minimum(np.searchsorted(known, ends), len(known) - 1)
+    bad = known[npus] != ends
+    if bad.any():
+        flow = int(bad.any(axis=0).argmax())
+        node = int(ends[:, flow][bad[:, flow]][0])
+        raise wrong(f"{flows.where(flow)} names node {node}, which is no host of the topology")
+    sources, destinations = npus.astype(np.int32)
+    return replace(flows, sources=sources, destinations=destinations, npus=0)
 
 
 def _append(columns: FlowColumns, groups: set[int], number: int, words: list[str]) -> bool:
