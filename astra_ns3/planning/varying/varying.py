@@ -72,6 +72,7 @@ class VariedPoint:
     """A value of each key, and what came of it. ``samples``: of an iteration; 0 where the model can't be cut.
 
     ``plan``: None where nothing was played; ``bound``: then the least; ``why``: in words, why neither is there.
+    ``few_copies``: that no plan has many copies of the model, in words.
     """
 
     labels: tuple[str, ...]
@@ -80,6 +81,7 @@ class VariedPoint:
     plan: Plan | None = None
     bound: BestBound | None = None
     why: str = ""
+    few_copies: str = ""
 
     @property
     def best(self) -> str:
@@ -204,7 +206,7 @@ def _planned(
     """Return the point with its plan, or with why there is none."""
     try:
         space = bounded.space(point.request)
-        point = replace(point, samples=space.samples)
+        point = replace(point, samples=space.samples, few_copies=space.few_copies)
         if play:
             return replace(point, plan=make_plan(point.request, progress(), bounded))
         return replace(point, bound=best_bound(space, bounded.bounds(point.request, space).bounds))
