@@ -93,7 +93,7 @@ def budget_command(
     limit = None if limit_wall_time == "none" else parse_time_ps(limit_wall_time) / PS_PER_SECOND
     weighted, amount = _weights(weights), None if budget is None else _amount(budget)
     request = BudgetRequest(prices, network, workloads, weighted, system, output, amount, settings_of(changes), limit)
-    check_folder(request.folder)
+    check_folder(request.folder, (prices, network, *workloads, system))
     found = find_budget(request, None if quiet or not sys.stderr.isatty() else _tell)
     run_is_over()
     if not quiet and sys.stderr.isatty():

@@ -178,6 +178,18 @@ def test_workloads_that_take_no_time_are_refused(folder: Path) -> None:
     assert not (folder / "out").exists()
 
 
+def test_a_budget_replaces_no_file_that_it_reads(folder: Path) -> None:
+    """All is in the folder that it is to write into, as after an earlier budget."""
+    for name in ("budget.csv", "played.csv"):
+        (folder / name).touch()
+    text = (folder / "network.yaml").read_text(encoding="utf-8")
+    done = command(folder, "budget", "prices.yaml", "-n", "network.yaml", "-w", "layer.txt", "-o", ".")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("network.yaml: is read by the command that would replace it; name another folder")
+    assert (folder / "network.yaml").read_text(encoding="utf-8") == text
+
+
 def test_an_analytical_network_is_refused(folder: Path) -> None:
     text = "topology: [Ring, Switch]\nnpus_count: [2, 2]\nbandwidth: [100, 10]\nlatency: [1, 1]\n"
     (folder / "network.yaml").write_text(text, encoding="utf-8")

@@ -14,14 +14,13 @@ from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
-from astra_ns3.planning.page import check_free, forget
+from astra_ns3.planning.page import check_free, check_own, forget
 from astra_ns3.planning.plan import Bounded, Plan, capacity_bytes, make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Search
 from astra_ns3.studies.columns import short_key
 from astra_ns3.studies.keys import as_text, is_key, option_named, why_no_key
 from astra_ns3.studies.progress import StudyProgressSink
-from astra_ns3.studies.run_study import WRITTEN
 from astra_ns3.units import counted
 from astra_ns3.workload.memory.room import is_tight
 
@@ -166,7 +165,7 @@ def vary(
         _ = point.request.base  # all files are read with all values
     played = [point.request for point in points if play]
     for each in played:
-        check_free(each.folder, *WRITTEN)
+        check_own(each.folder, each.files)
     for each in (request, *played):
         forget(each.folder, each.files)
     bounded = Bounded()
