@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,6 +38,13 @@ def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
     refuse(
         bool(os.path.lexists(target) and not overwrite), "exists already; name another file or use --overwrite", target
     )
+
+
+def check_not_read(folder: Path, written: Iterable[str], read: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Raise InputError if a file that a command reads is one of those that it writes into a folder."""
+    inputs = {Path(each).resolve() for each in read if each is not None}
+    for path in (folder / name for name in written):
+        refuse(path.resolve() in inputs, "is read by the command that would replace it; name another folder", path)
 
 
 @contextmanager

@@ -6,6 +6,7 @@
     python benchmarks/flow_error.py --summary FILE                  the table of docs/flow.md, from such a file
     python benchmarks/flow_error.py --drawn N --seed S              N random cases instead; --case chooses among them
     python benchmarks/flow_error.py --drawn N --controls NAME ...   with these congestion controls in turn
+    python benchmarks/flow_error.py --credits                       jobs on links by credit, beside too much traffic
 
 ``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
 were lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by
@@ -82,7 +83,7 @@ class Case:
     """A workload, as text of a file or of flows, on a topology under a transport; ``system``: more keys.
 
     ``files``: a workload, a system and a network in inputs/ instead, with ``words`` of the command line. ``events``: of
-    a scenario, whose only job is played.
+    a scenario, whose only job is played; ``traffic``: beside it.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Case:
     words: tuple[str, ...] = ()
     target: float = 0.01
     events: tuple[Mapping[str, Any], ...] = ()
+    traffic: tuple[Mapping[str, Any], ...] = ()
 
 
 USUAL: Mapping[str, Any] = {
@@ -354,6 +356,27 @@ def with_events() -> Iterator[Case]:
         yield Case(f"static window, fat tree 16, {name}, 16 MB", tree, window, work, system)
 
 
+def by_credit() -> Iterator[Case]:
+    """Collectives beside random traffic that overloads lines, with one lane on a Clos network and four on a torus."""
+    none = roce("none", payload=4096)
+    for kind in ("ALLREDUCE", "ALLTOALL"):
+        for size in ("16KiB", "128KiB"):
+            one, four = ({"buffer": "64MB", "credits": {"bytes": size, "lanes": lanes}} for lanes in (1, 4))
+            for shape, topology, system in (
+                ("Clos 16, 1 lane", clos(4, 4, 4, one), {}),
+                ("torus 4x4, 4 lanes", torus((4, 4), four), HIERARCHICAL),
+            ):
+                for sizes, rate in (
+                    ("16KB", "60Gbps"),
+                    ("16KB", "90Gbps"),
+                    ("1MB", "90Gbps"),
+                    ("web-search", "60Gbps"),
+                ):
+                    traffic = {"name": "others", "kind": "poisson", "sizes": sizes, "rate": rate, "seed": 5}
+                    name = f"credits, {shape} of {size}, {kind} beside {sizes} at {rate}"
+                    yield Case(name, topology, none, collective(kind, MIB), system, traffic=(traffic,))
+
+
 def drawn(count: int, seed: int, controls: Sequence[str] = CONTROLS) -> Iterator[Case]:
     """Random collectives, and a random training of 16 NPUs in every fourth turn of the controls."""
     for number in range(count):
@@ -403,10 +426,10 @@ def row(case: Case) -> dict[str, Any]:
             workload, system = INPUTS / case.files[0], INPUTS / case.files[1]
             network = INPUTS / case.files[2] if case.files[2] else network
         words = ["-w", str(workload), "-s", str(system), "-n", str(network), *case.words]
-        if case.events:
+        if case.events or case.traffic:
             scenario = Path(name) / "scenario.yaml"
             job = {"name": "job", "workload": str(workload), "system": str(system)}
-            keys = {"network": str(network), "jobs": [job], "events": case.events}
+            keys = {"network": str(network), "jobs": [job], "events": case.events, "traffic": case.traffic}
             scenario.write_text(json.dumps(keys), encoding="utf-8")
             words = ["--scenario", str(scenario), *case.words]
         found = dict[str, Any](play_on_both(words, ("flow", "ns3"), case.name))
@@ -460,6 +483,7 @@ def main() -> None:
     parser.add_argument("--case", nargs="*", default=[])
     parser.add_argument("--summary", type=Path)
     parser.add_argument("--drawn", type=int)
+    parser.add_argument("--credits", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--controls", nargs="+", default=CONTROLS)
     asked = parser.parse_args()
@@ -468,7 +492,8 @@ def main() -> None:
             print(*summary(list(csv.DictReader(file))), sep="\n")
         return
     writer, rows = csv.writer(sys.stdout, lineterminator="\n"), 0
-    for case in cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls):
+    asked_for = cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls)
+    for case in by_credit() if asked.credits else asked_for:
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)
         ):

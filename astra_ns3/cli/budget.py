@@ -51,7 +51,7 @@ _WORKLOADS = (*TEXTS, ".csv", ".et")
 @click.option("-n", "--network", required=True, metavar="FILE", shell_complete=files(*TEXTS), help="Network.")
 @system_option
 @changes_option
-@click.option("--budget", type=float, metavar="COST", help="How much may be spent.  [default: as the prices say]")
+@click.option("--budget", metavar="COST", help="How much may be spent.  [default: as the prices say]")
 @click.option(
     "--limit-wall-time",
     default=f"{USUAL_BUDGET_SECONDS:.0f}s",
@@ -71,7 +71,7 @@ def budget_command(
     network: str,
     system: str | None,
     changes: tuple[str, ...],
-    budget: float | None,
+    budget: str | None,
     limit_wall_time: str,
     output: str | None,
     as_json: bool,
@@ -91,10 +91,9 @@ def budget_command(
 
     show_logs("error")
     limit = None if limit_wall_time == "none" else parse_time_ps(limit_wall_time) / PS_PER_SECOND
-    request = BudgetRequest(
-        prices, network, workloads, _weights(weights), system, output, budget, settings_of(changes), limit
-    )
-    check_folder(request.folder)
+    weighted, amount = _weights(weights), None if budget is None else _amount(budget)
+    request = BudgetRequest(prices, network, workloads, weighted, system, output, amount, settings_of(changes), limit)
+    check_folder(request.folder, (prices, network, *workloads, system))
     found = find_budget(request, None if quiet or not sys.stderr.isatty() else _tell)
     run_is_over()
     if not quiet and sys.stderr.isatty():
@@ -112,6 +111,14 @@ def _weights(words: str | None) -> list[float]:
         return [] if words is None else [float(word) for word in words.split(",")]
     except ValueError as error:
         raise wrong(f"--weights is '{words}', expected numbers with commas, such as 3,1") from error
+
+
+def _amount(words: str) -> float:
+    """Return how much may be spent."""
+    try:
+        return float(words)
+    except ValueError as error:
+        raise wrong(f"--budget is '{words}', expected an amount without a unit, such as 100000 or 1e5") from error
 
 
 def _tell(played: int, split: Split) -> None:

@@ -130,13 +130,18 @@ def plan_command(file: str, as_json: bool, quiet: bool, **options: Unpack[_Optio
     def line() -> StudyLine | None:
         return None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
 
+    def warn(words: str) -> None:
+        tell(f"astra-ns3: warning: {words}")
+
     if asked.varied:
         points = vary(asked.request, asked.varied, line, play=asked.play)
         run_is_over()
         save_varied(points)
+        for words in dict.fromkeys(point.few_copies for point in points.points if point.few_copies):
+            warn(words)
         print_result(varied_document(points), varied_text(points), as_json=as_json)
         return 0
-    plan = make_plan(asked.request, line(), None, lambda words: tell(f"astra-ns3: warning: {words}"))
+    plan = make_plan(asked.request, line(), None, warn)
     run_is_over()
     save_plan(plan)
     print_result(document(plan), plan_text(plan), as_json=as_json)

@@ -19,9 +19,9 @@ from astra_ns3.errors import InputError, failing, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.studies.page import drawing, page_of, the_same_again
-from astra_ns3.studies.run_study import LAYER_TABLE, MEAN_TABLE, PAGE, STUDY_PARQUET, put
+from astra_ns3.studies.run_study import LAYER_TABLE, MEAN_TABLE, PAGE, STUDY_PARQUET, WRITTEN, put
 from astra_ns3.studies.store import Store
-from astra_ns3.whole_file import PLAN_TABLE, STUDY_TABLE, VARIED, VARIED_TABLE
+from astra_ns3.whole_file import PLAN_TABLE, STUDY_TABLE, VARIED, VARIED_TABLE, check_not_read
 
 STORE = "plan"
 """The name of a plan in its store."""
@@ -69,6 +69,12 @@ def check_free(folder: Path, *more: str) -> None:
     with suppress(InputError):  # of a file of this name that no plan wrote
         of_plans = told_page(folder) is not None
     Store(folder, STORE).check_free((*_FORGOTTEN, *more), known=of_plans)
+
+
+def check_own(folder: Path, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Do so for the folder of one plan, which may hold none of the files that the plan reads under names of its own."""
+    check_free(folder, *WRITTEN)
+    check_not_read(folder, _FORGOTTEN, inputs)
 
 
 def forget(folder: Path, inputs: Iterable[str | os.PathLike[str] | None]) -> None:

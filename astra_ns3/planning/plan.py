@@ -19,7 +19,7 @@ from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
 from astra_ns3.planning.iterations import ITERATIONS, is_affordable, next_search, second_ps
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
-from astra_ns3.planning.page import STORE, check_free, forget
+from astra_ns3.planning.page import STORE, check_own, forget
 from astra_ns3.planning.playable import Playable
 from astra_ns3.planning.request import (
     AXIS,
@@ -37,7 +37,7 @@ from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.playing import More, nothing_more, play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.run_study import WRITTEN, measured_today
+from astra_ns3.studies.run_study import measured_today
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.local import cores
@@ -135,7 +135,7 @@ def make_plan(
     what can't be planned, and for a model that fits no choice.
     """
     store, bounded = Store(request.folder, STORE), bounded or Bounded()
-    check_free(request.folder, *WRITTEN)
+    check_own(request.folder, request.files)
     begun = time.process_time()
     space = bounded.space(request)
     if warn is not None and space.few_copies:

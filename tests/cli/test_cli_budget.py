@@ -89,6 +89,18 @@ def test_a_budget_has_tables_a_picture_and_a_network_that_runs(folder: Path) -> 
     assert "best performance" in again.stdout
 
 
+@pytest.mark.parametrize(("npu", "told"), [(0, True), (100, False)])
+def test_a_best_per_cost_says_that_nothing_has_a_fixed_price(folder: Path, npu: int, told: bool) -> None:
+    """1 ms of computing, with bandwidth for B: B times (1 ms + K / B) falls until there is none."""
+    pytest.importorskip("scipy")
+    (folder / "prices.yaml").write_text(yaml.safe_dump({**PRICES, "npu": npu}), encoding="utf-8")
+    (folder / "layer.txt").write_text(LAYER.replace("MICRO", "DATA").replace("0 0 ALL", "0 1000000 ALL"), "utf-8")
+    done = budget(folder, "-w", "layer.txt", "--quiet", "--limit-wall-time", "1ns")
+    assert done.returncode == 0, done.stderr
+    assert "best performance per cost" in done.stdout
+    assert ("nothing has a fixed price, so waiting costs nothing" in done.stdout) is told
+
+
 def test_a_budget_for_a_list_of_flows_computes_nothing(folder: Path) -> None:
     pytest.importorskip("scipy")
     (folder / "flows.csv").write_text("source,destination,bytes\n0,1,4194304\n0,2,4194304\n", encoding="utf-8")
@@ -135,6 +147,7 @@ def test_warnings_of_splits_that_differ_in_numbers_alone_are_one() -> None:
         (PRICES, ("--set", "backend=ns3"), "splits are played as flows, expected no other backend"),
         (PRICES, ("--set", "passes=3"), "key 'passes': a split is played for one iteration of each workload"),
         (PRICES, ("--budget", "-1"), "budget is -1"),
+        (PRICES, ("--budget", "100k"), "--budget is '100k', expected an amount without a unit, such as 100000 or 1e5"),
         (PRICES, ("-w", "missing.txt"), "missing.txt"),
     ],
 )
@@ -163,6 +176,18 @@ def test_workloads_that_take_no_time_are_refused(folder: Path) -> None:
     assert done.returncode == 2
     assert "the workloads take no time" in done.stderr
     assert not (folder / "out").exists()
+
+
+def test_a_budget_replaces_no_file_that_it_reads(folder: Path) -> None:
+    """All is in the folder that it is to write into, as after an earlier budget."""
+    for name in ("budget.csv", "played.csv"):
+        (folder / name).touch()
+    text = (folder / "network.yaml").read_text(encoding="utf-8")
+    done = command(folder, "budget", "prices.yaml", "-n", "network.yaml", "-w", "layer.txt", "-o", ".")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("network.yaml: is read by the command that would replace it; name another folder")
+    assert (folder / "network.yaml").read_text(encoding="utf-8") == text
 
 
 def test_an_analytical_network_is_refused(folder: Path) -> None:

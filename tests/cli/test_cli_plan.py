@@ -326,6 +326,21 @@ def test_a_plan_leaves_files_of_the_user_alone(folder: Path, name: str) -> None:
     assert (out / name).read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.parametrize("name", ["best.yaml", "best-system.yaml"])
+def test_a_plan_replaces_no_file_that_it_reads(folder: Path, name: str) -> None:
+    words = ("--cpu-time", "1ns", "--packets", "0", "--quiet")
+    assert plan(folder, *words).returncode == 0
+    files = {path: path.read_bytes() for path in (folder / "out").rglob("*") if path.is_file()}
+    model = f"out/{name}" if name == "best.yaml" else "model.yaml"
+    system = () if name == "best.yaml" else ("-s", f"out/{name}")
+    command = ("plan", model, "-n", "network.yaml", *system, "-o", "out", *words)
+    done = run_command(*command, folder=folder, timeout=TIMEOUT_SECONDS)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(f"out/{name}: is read by the command that would replace it; name another folder")
+    assert files == {path: path.read_bytes() for path in (folder / "out").rglob("*") if path.is_file()}
+
+
 def test_a_plan_goes_on_in_its_own_folder_with_a_damaged_mark(folder: Path) -> None:
     words = ("--cpu-time", "1ns", "--packets", "0")
     assert plan(folder, *words).returncode == 0

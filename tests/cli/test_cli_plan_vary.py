@@ -61,6 +61,14 @@ def table(folder: Path, out: str = "out") -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def test_few_copies_of_the_model_are_told_once_for_all_values(folder: Path) -> None:
+    """A number of copies divides 3 samples and 2 NPUs, at every rate."""
+    done = plan(folder, "--samples", "3", "--bounds-only", "--vary", f"{RATE}=20Gbps,400Gbps")
+    assert done.returncode == 0, done.stderr
+    told = "plans have only 1 copy of the model (data): a number of copies divides 2 NPUs and 3 samples an iteration"
+    assert done.stderr.splitlines() == [f"astra-ns3: warning: {told}"]
+
+
 @pytest.mark.slow
 def test_each_value_has_the_plan_that_it_has_alone(folder: Path) -> None:
     words = ("--hold", "training.recompute=none", "--hold", "parallel.zero=0", "--cpu-time", "none")

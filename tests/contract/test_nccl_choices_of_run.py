@@ -78,6 +78,9 @@ def test_a_wrong_choice_names_the_fastest_and_the_variable(tmp_path: Path) -> No
     assert one.variables == "NCCL_ALGO=Tree"
     assert "Tree LL128 would take" in choices_text([one])
     assert "the tuner's choice was wrong (NCCL_ALGO=Tree)" in choices_text([one])
+    assert "a variable holds for all collectives of the run, and a time is of its collective alone" in choices_text(
+        [one]
+    )
 
 
 def test_whoever_sets_the_variable_has_the_time_that_was_told(tmp_path: Path) -> None:
@@ -99,6 +102,7 @@ def test_a_right_choice_is_called_right_and_takes_what_the_run_took(tmp_path: Pa
     assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
     assert len(one.found.others) == 6
     assert "the tuner's choice was right" in choices_text([one])
+    assert "a variable holds" not in choices_text([one])
 
 
 def test_a_run_on_packets_is_played_on_flows(tmp_path: Path) -> None:

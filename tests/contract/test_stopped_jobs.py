@@ -77,6 +77,10 @@ def test_a_job_that_the_others_stop_tells_of_no_end_of_a_collective_that_had_non
     found = explain(noise)
     assert found.segments[-1].kind == STOPPED
     assert "the rest of the run, which was stopped: the job was ended by others" in found.missing
+    assert not found.what_ifs
+    assert any(words.startswith("what may help: the job's end isn't that of its programs") for words in found.missing)
+    assert explain(noise, iteration=0).what_ifs
+    assert explain(result.tenants["a"]).what_ifs
     unended = noise.collectives[noise.collectives["end_us"].isna()]["collective"].tolist()
     assert unended
     for number in unended:

@@ -242,12 +242,12 @@ def test_a_warning_says_where_packets_would_pause_others(switch: Mapping[str, ob
         for backend in ("flow", "ns3")
     }
     assert bool(found["ns3"]["statistics"].get("pauses")) == pauses
-    said = [words for words in found["flow"]["warnings"] if "pauses or missing credits would slow other flows" in words]
+    said = [words for words in found["flow"]["warnings"] if "pauses would slow" in words or "lanes without" in words]
     assert len(said) == pauses
     assert not [words for words in found["flow"]["warnings"] if "packets would be lost there" in words]
 
 
-_LOST, _PAUSED = "packets would be lost there", "pauses or missing credits would slow other flows"
+_LOST, _PAUSED = "packets would be lost there", "pauses would slow other flows"
 
 
 @pytest.mark.parametrize(
@@ -575,6 +575,19 @@ def test_flows_warn_of_several_lanes(lanes: int) -> None:
     network = roce_network({**STAR, "switch": switch}, congestion_control="none", priority=0)
     result = astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=network, backend="flow")
     assert any("the lanes of credits as one queue" in words for words in result.metadata["warnings"]) is (lanes > 1)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_flows_warn_of_credits_that_too_much_traffic_uses_up(lanes: int) -> None:
+    """Three NPUs send 1 MB each to one: two thirds wait, and lanes let in 16 KiB each."""
+    switch = {"buffer": "1GB", "credits": {"lanes": lanes, "bytes": "16KiB"}}
+    network = roce_network({**STAR, "switch": switch}, congestion_control="none", priority=0)
+    many = FlowList.of([1, 2, 3], [0] * 3, [1_000_000] * 3, [0] * 3)
+    result = astra_ns3.run(workload=many, system=system_for(1), network=network, backend="flow")
+    said = [words for words in result.metadata["warnings"] if "credits" in words and "docs/flow.md" in words]
+    assert len(said) == 1
+    assert "more may wait than credits let in, at 3 ports" in said[0]
+    assert "-79% to +891%" in said[0]
 
 
 @pytest.mark.parametrize(

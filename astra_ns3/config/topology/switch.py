@@ -23,7 +23,7 @@ from astra_ns3.config.core.model import (
     shown,
 )
 from astra_ns3.errors import wrong
-from astra_ns3.units import PS_PER_MS, format_rate
+from astra_ns3.units import PS_PER_MS, exact_rate, format_rate
 
 ETHERNET_HEADER_BYTES = 14
 """The least that tells a switch where a frame goes."""
@@ -307,7 +307,10 @@ class SwitchConfig(ConfigModel):
             if entry.rate_bps == rate_bps:
                 return entry
         known = ", ".join(format_rate(entry.rate_bps) for entry in self.ecn)
-        raise wrong(f"switch.ecn has no entry for ports of {format_rate(rate_bps)}; it has {known}")
+        raise wrong(
+            f"switch.ecn has no entry for ports of {format_rate(rate_bps)}; it has {known}: add one with "
+            f"'rate: {exact_rate(rate_bps)}', or have thresholds without a list for ports of all rates"
+        )
 
 
 class NicConfig(ConfigModel):

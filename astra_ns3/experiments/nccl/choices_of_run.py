@@ -44,6 +44,10 @@ HINT = (
     "whether NCCL chose well: --choices (in Python choices=True) plays the collectives of the chain by its other "
     "algorithms and protocols"
 )
+_OF_ALL = (
+    "  a variable holds for all collectives of the run, and a time is of its collective alone: a run with the variable "
+    "tells what all gain"
+)
 _BY_NCCL = "nccl "
 _TUNED: Mapping[CollectiveKind, str] = {kind: name for name, kind in OPERATIONS.items() if kind in FUNCTIONS}
 Groups = tuple[tuple[int, ...], ...]
@@ -246,7 +250,8 @@ def choices_text(found: Sequence[Played]) -> str:
     """For people: each collective with its times."""
     if not found:
         return "NCCL's choices: its tuner chose for no collective of the chain"
-    return "\n".join(["NCCL's choices, each collective played alone", *(line for one in found for line in _lines(one))])
+    lines = ["NCCL's choices, each collective played alone", *(line for one in found for line in _lines(one))]
+    return "\n".join([*lines, *([_OF_ALL] if any(one.variables for one in found) else [])])
 
 
 def _lines(one: Played) -> Iterator[str]:

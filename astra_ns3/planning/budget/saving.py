@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -17,6 +18,7 @@ from astra_ns3.planning.budget.result import cells_of, columns_of, splits_of
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.run_study import put
 from astra_ns3.studies.store import Store
+from astra_ns3.whole_file import check_not_read
 
 TABLE, PLAYED, BEST, BEST_PER_COST, SYSTEM, PICTURE = (
     *("budget.csv", "played.csv"),
@@ -28,8 +30,12 @@ _WIDTH_INCHES = 5.0
 _NAMES = (TABLE, PLAYED, BEST, BEST_PER_COST, SYSTEM, *(f"{PICTURE}{ending}" for ending in _ENDINGS))
 
 
-def check_folder(folder: Path) -> None:
-    """Raise InputError if the folder isn't of a budget, which has both tables, and has a file that would be written."""
+def check_folder(folder: Path, inputs: Iterable[str | os.PathLike[str] | None] = ()) -> None:
+    """Raise InputError for a folder with a file that would be written, which is an input, or of no earlier budget.
+
+    The folder of a budget has both tables.
+    """
+    check_not_read(folder, _NAMES, inputs)
     Store(folder, _STORE).check_free(_NAMES, known=all((folder / name).is_file() for name in (TABLE, PLAYED)))
 
 

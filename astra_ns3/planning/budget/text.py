@@ -15,6 +15,10 @@ UNDETERMINED = (
     "undetermined: no workload computes and nothing has a fixed price, so half the money takes twice as long, but for "
     "delays"
 )
+NOTHING_FIXED = (
+    "nothing has a fixed price, so waiting costs nothing, and the best may be the least that 'least' allows; give "
+    "prices of 'npu', 'nic' or 'switch'"
+)
 
 
 def budget_text(budget: Budget) -> str:
@@ -36,6 +40,8 @@ def _head(budget: Budget) -> Iterator[tuple[str, str]]:
     yield "gain", f"equal rates take {percent(round(budget.gain * _DIGITS), _DIGITS)} longer than the best split"
     if budget.per_cost is None:
         yield "per cost", UNDETERMINED
+    elif not spending.fixed:
+        yield "per cost", NOTHING_FIXED
     elif budget.at_the_least:
         yield "per cost", "best at the least rates: more bandwidth costs more than it gains"
 

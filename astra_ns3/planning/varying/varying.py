@@ -14,14 +14,13 @@ from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
-from astra_ns3.planning.page import check_free, forget
+from astra_ns3.planning.page import check_free, check_own, forget
 from astra_ns3.planning.plan import Bounded, Plan, capacity_bytes, make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Search
 from astra_ns3.studies.columns import short_key
 from astra_ns3.studies.keys import as_text, is_key, option_named, why_no_key
 from astra_ns3.studies.progress import StudyProgressSink
-from astra_ns3.studies.run_study import WRITTEN
 from astra_ns3.units import counted
 from astra_ns3.workload.memory.room import is_tight
 
@@ -72,6 +71,7 @@ class VariedPoint:
     """A value of each key, and what came of it. ``samples``: of an iteration; 0 where the model can't be cut.
 
     ``plan``: None where nothing was played; ``bound``: then the least; ``why``: in words, why neither is there.
+    ``few_copies``: that no plan has many copies of the model, in words.
     """
 
     labels: tuple[str, ...]
@@ -80,6 +80,7 @@ class VariedPoint:
     plan: Plan | None = None
     bound: BestBound | None = None
     why: str = ""
+    few_copies: str = ""
 
     @property
     def best(self) -> str:
@@ -164,7 +165,7 @@ def vary(
         _ = point.request.base  # all files are read with all values
     played = [point.request for point in points if play]
     for each in played:
-        check_free(each.folder, *WRITTEN)
+        check_own(each.folder, each.files)
     for each in (request, *played):
         forget(each.folder, each.files)
     bounded = Bounded()
@@ -204,7 +205,7 @@ def _planned(
     """Return the point with its plan, or with why there is none."""
     try:
         space = bounded.space(point.request)
-        point = replace(point, samples=space.samples)
+        point = replace(point, samples=space.samples, few_copies=space.few_copies)
         if play:
             return replace(point, plan=make_plan(point.request, progress(), bounded))
         return replace(point, bound=best_bound(space, bounded.bounds(point.request, space).bounds))

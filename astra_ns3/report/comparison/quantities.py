@@ -54,24 +54,25 @@ def layers(run: Records) -> Quantities:
 def collectives(run: Records) -> Quantities:
     """For each kind of collective: how many ended, and their durations together; in each group the bandwidth of all.
 
-    A collective of several groups counts with their mean duration.
+    A collective of several groups counts with their mean duration; in older results from the first group to the last.
 
     Messages between two NPUs have no bandwidth: one may wait until its receiver asks for it.
     """
-    durations: dict[str, list[int]] = defaultdict(list)
+    durations: dict[tuple[str, str], list[int]] = defaultdict(list)
     of_groups: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for row in run.rows(COLLECTIVES):
         group_us = row.get("group_duration_us")  # of which older results have none
         duration_ps = ps_of(group_us or row["duration_us"])
         if duration_ps is not None:
-            durations[row["kind"]].append(duration_ps)
+            older = "" if "group_duration_us" in row else ", from the first group to the last"
+            durations[row["kind"], older].append(duration_ps)
         if row["bus_bandwidth_gbytes_per_s"] and row["kind"] != CollectiveKind.POINT_TO_POINT:
             over = "waits for a slot included" if group_us else "from the first group to the last"
             group = ", ".join(filter(None, (row["kind"], row.get("group"), "mean bus bandwidth", over)))
             of_groups[group].append((float(row["bus_bandwidth_gbytes_per_s"]), duration_ps or 0))
     found: Quantities = {}
-    for kind, times in durations.items():
-        found[f"{kind}, durations together"] = ("ps", sum(times))
+    for (kind, older), times in durations.items():
+        found[f"{kind}, durations together{older}"] = ("ps", sum(times))
         found[f"{kind}, ended"] = ("", len(times))
     for group, ended in of_groups.items():
         sent = sum(rate * duration_ps for rate, duration_ps in ended)

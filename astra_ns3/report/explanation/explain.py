@@ -48,7 +48,7 @@ from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, end_of, last_try, shown_part, stop_of
+from astra_ns3.report.records import COLLECTIVES, ENDED_BY, SWITCH, by_value, end_of, last_try, shown_part, stop_of
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import (
@@ -167,8 +167,8 @@ def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
 def _what_would_help(
     run: Records, tables: Tables | None, segments: tuple[Segment, ...], *, whole: bool
 ) -> tuple[WhatIf, ...]:
-    """Return the changes that may help, those first that may help most; none without a chain."""
-    if not segments:
+    """Return the changes that may help, those first that may help most; none without a chain or an end of its own."""
+    if not segments or (whole and _is_cut_off(run.metadata)):
         return ()
     messages = None if tables is None else tables.messages
     metadata = run.metadata
@@ -184,6 +184,11 @@ def _what_would_help(
     caveats = {FASTER_LINES: anew, FASTER_NPUS: (ORDER,), NO_SLOW_NPUS: (ORDER,)}
     rows = (each for each in found if known or each.change != FASTER_LINES)
     return tuple(replace(each, caveats=caveats.get(each.change, ())) for each in rows)
+
+
+def _is_cut_off(metadata: RunDocument) -> bool:
+    """Return whether something else than its programs ended a job, as others end one that plays for ever."""
+    return (metadata.get("job") or {}).get("ended_by") in ENDED_BY
 
 
 def _rows_of_subject(
@@ -209,6 +214,8 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
     found = [untold] if untold else []
     if stopped is not None:
         found.append(f"the rest of the run, which was stopped: {stopped}")
+    if whole and _is_cut_off(run.metadata):
+        found.append("what may help: the job's end isn't that of its programs; explain a pass of it (--iteration)")
     if messages is None:
         found.append(f"single {what}: run with --record flows")
     if remedy:

@@ -210,7 +210,7 @@ def test_marking_may_differ_by_the_rate_of_a_port() -> None:
     found = marking.ecn_of(400 * GBPS)
     assert found is not None
     assert (found.kmin_bytes, found.kmax_bytes) == (8, 32)
-    with pytest.raises(InputError, match=r"no entry for ports of 200 Gb/s; it has 100 Gb/s, 400 Gb/s"):
+    with pytest.raises(InputError, match=r"of 200 Gb/s; it has 100 Gb/s, 400 Gb/s: add one with 'rate: 200Gbps', or"):
         marking.ecn_of(200 * GBPS)
     alike = switch(ecn={"kmin": 4, "kmax": 16, "at": "dequeue"}).ecn_of(1)
     assert isinstance(alike, EcnConfig)

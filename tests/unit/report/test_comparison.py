@@ -386,11 +386,11 @@ def test_groups_have_the_bandwidth_of_their_collectives_together_and_messages_ha
     head = "kind,group,duration_us,bus_bandwidth_gbytes_per_s"
     rows = [dict(zip(head.split(","), row.split(","), strict=True)) for row in ROWS_OF_COLLECTIVES]
     assert collectives(SimpleNamespace(rows=lambda _: rows)) == {
-        "ALLREDUCE, durations together": ("ps", 11_000_000),
+        "ALLREDUCE, durations together, from the first group to the last": ("ps", 11_000_000),
         "ALLREDUCE, ended": ("", 3),
         "ALLREDUCE, tensor, mean bus bandwidth, from the first group to the last": ("gbytes_per_s", 16.0),
         "ALLREDUCE, data, mean bus bandwidth, from the first group to the last": ("gbytes_per_s", 3.0),
-        "POINTTOPOINT, durations together": ("ps", 3_200_000_000),
+        "POINTTOPOINT, durations together, from the first group to the last": ("ps", 3_200_000_000),
         "POINTTOPOINT, ended": ("", 1),
     }
 
