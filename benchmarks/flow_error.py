@@ -6,6 +6,7 @@
     python benchmarks/flow_error.py --summary FILE                  the table of docs/flow.md, from such a file
     python benchmarks/flow_error.py --drawn N --seed S              N random cases instead; --case chooses among them
     python benchmarks/flow_error.py --drawn N --controls NAME ...   with these congestion controls in turn
+    python benchmarks/flow_error.py --incasts                       incasts and permutations, with each control
     python benchmarks/flow_error.py --credits                       jobs on links by credit, beside too much traffic
 
 ``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
@@ -24,6 +25,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -377,6 +379,28 @@ def by_credit() -> Iterator[Case]:
                     yield Case(name, topology, none, collective(kind, MIB), system, traffic=(traffic,))
 
 
+def incasts() -> Iterator[Case]:
+    """Some send to one, evenly or one of them four times as much, or each to the next: messages of 256 KiB to 4 MiB."""
+    mib = 1 << 20
+    order = random.Random(3).sample(range(16), 16)
+    for rate, control in product(("25Gbps", "100Gbps", "400Gbps"), (*CONTROLS[1:], "hpcc-pint")):
+        link = {"rate": rate, "delay": "1us"}
+        switch = PFC if control.startswith("hpcc") else MARKING
+        one, two = star(17, switch) | {"link": link}, clos(4, 2, 4, switch) | {"link": link, "uplink": link}
+        sent = {
+            f"incast of {count}, {size >> 10} KiB": (one, [(npu, 16, size) for npu in range(count)])
+            for count, size in product((4, 16), (mib // 4, mib, 4 * mib))
+        }
+        for size in (mib, 4 * mib):
+            uneven = [(0, 16, 4 * size), *((npu, 16, size) for npu in range(1, 5))]
+            sent[f"uneven incast of 5, {size >> 10} KiB"] = one, uneven
+            pairs = zip(order, [*order[1:], order[0]], strict=True)
+            sent[f"permutation, {size >> 10} KiB"] = two, [(source, other, size) for source, other in pairs]
+        for name, (topology, flows) in sent.items():
+            text = "\n".join(["source,destination,bytes", *(",".join(map(str, each)) for each in flows)]) + "\n"
+            yield Case(f"{control}, {rate}, {name}", topology, roce(control), text, suffix=".csv")
+
+
 def drawn(count: int, seed: int, controls: Sequence[str] = CONTROLS) -> Iterator[Case]:
     """Random collectives, and a random training of 16 NPUs in every fourth turn of the controls."""
     for number in range(count):
@@ -484,6 +508,7 @@ def main() -> None:
     parser.add_argument("--summary", type=Path)
     parser.add_argument("--drawn", type=int)
     parser.add_argument("--credits", action="store_true")
+    parser.add_argument("--incasts", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--controls", nargs="+", default=CONTROLS)
     asked = parser.parse_args()
@@ -493,7 +518,8 @@ def main() -> None:
         return
     writer, rows = csv.writer(sys.stdout, lineterminator="\n"), 0
     asked_for = cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls)
-    for case in by_credit() if asked.credits else asked_for:
+    asked_for = by_credit() if asked.credits else incasts() if asked.incasts else asked_for
+    for case in asked_for:
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)
         ):

@@ -27,8 +27,8 @@ from astra_ns3.experiments.jobs.job_kinds import (
 from astra_ns3.experiments.nccl.servers_of_network import (
     as_nccl_asks,
     lets_merge,
-    unbound_nics,
     unlike_network,
+    unlike_nics,
     with_servers,
 )
 from astra_ns3.experiments.network_parts.packet_graph import Ground
@@ -320,7 +320,7 @@ def _place_of_run(
             _check_shares(sharing.tenant, files.network.network, files.workload, system, sharing.beside)
         check_grid(network)
     if sharing is None or not sharing.nccl_told:
-        unobserved += unbound_nics(system, network, options.backend_name)
+        unobserved += unlike_nics(system, network, options.backend_name)
     return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in unobserved]
 
 

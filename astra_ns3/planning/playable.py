@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from astra_ns3.config.training_plan import Block
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.planning.degrees import Cell, Choice, Space
 from astra_ns3.workload.computing.clock import named
 from astra_ns3.workload.grids.training_grid import TrainingGrid
+from astra_ns3.workload.models.keys_without_effect import reasons_without_effect
 from astra_ns3.workload.models.model_kinds import MODEL_KINDS
 from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.models.planning import check_weights_follow
@@ -58,10 +59,21 @@ class Playable:
             else:
                 yield choice
 
+    def _check_kernel(self, cell: Cell) -> None:
+        """Raise InputError if degrees alone would change the kernel of attention, and be best by that."""
+        refuse(
+            "model.fused_attention" in reasons_without_effect(cell.shape.file, cell.degrees)
+            and "parallel.context" not in self._space.held,
+            f"parallel.context {cell.degrees.context}: a ring's attention keeps no scores, and "
+            "model.fused_attention is off; set that on, or hold parallel.context",
+            self._space.workload.source,
+        )
+
     def _parts(self, cell: Cell) -> Parts:
         """Return the parts of the model; raises InputError if they can't be built, placed or timed."""
         file = cell.shape.file
         TrainingGrid(cell.degrees, self._dimensions, self._space.workload.source)
+        self._check_kernel(cell)
         with named(self._space.workload.source):
             parts = MODEL_KINDS[file.kind].parts(file, cell.degrees)
             for block in _unlike(parts.blocks):

@@ -14,13 +14,12 @@ from soak.explained import explained, problems_of_explanation
 from support.graphs import chakra_bytes as raw
 from support.graphs.small_graphs import system_of
 from support.lengths import some_slow
-from support.small_run import small_run, small_system
+from support.small_run import small_system
 
 import astra_ns3
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
-from astra_ns3.report.explanation.causes import Causes
-from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, MESSAGE, PHASE, WORK, Segment
+from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, MESSAGE, WORK, Segment
 from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
 from astra_ns3.system.file import parse_system
@@ -140,17 +139,6 @@ def test_a_message_that_came_early_is_handled_behind_the_one_of_the_step_before(
     around = [ENDPOINT, MESSAGE] * 2
     assert [link.kind for link in chain] == [COMPUTE, *around, ENDPOINT, ENDPOINT, MESSAGE, ENDPOINT]
     assert [link.time_ps for link in chain if link.kind == ENDPOINT] == [10_000, 10_000, 10_000, 13_000, 10_000]
-
-
-def test_all_causes_can_be_tried_where_no_message_was_recorded(tmp_path: Path) -> None:
-    """A walk that leads nowhere asks for the last cause of everything."""
-    result = astra_ns3.run(**small_run(), record=["timeline"], output=tmp_path / "out")
-    tables = Tables(result)
-    causes = Causes(tables)
-    ends = [Causes.over(tables, phase) for phase in range(len(result.phases))]
-    handled = [cause.event for end in ends for cause in causes.of(end)]
-    links = [link.kind for event in handled for cause in causes.of(event) for link in cause.links]
-    assert links == [PHASE] * len(ends) != []
 
 
 def test_the_oracle_finds_what_is_wrong_with_a_chain(tmp_path: Path) -> None:

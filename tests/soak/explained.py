@@ -87,7 +87,7 @@ def case_to_explain(seed: int, case: Case) -> Case | None:
     options: dict[str, Any] = case.job["options"]
     if options["compat"] == "none" and draw.chance(0.3):
         options = options | {"compat": draw.pick("simai", "astra-sim-1.0", "astra-sim-2")}
-    messages = draw.pick((), ("flows",), ("flows",), ("accounts",))
+    messages = draw.pick(("flows",), ("flows",), ("flows",), ("accounts",))
     backend = draw.pick("ns3", "ns3", "analytical", "analytical-queues")
     system |= draw.some(0.5, **{"reduction-bytes-per-ns": draw.pick(20, 1000)})  # so that messages differ in their cost
     options = {**options, "record": ("timeline", *messages), "backend": _able(case, backend)}

@@ -156,7 +156,7 @@ class Dcqcn(_FromSet):
     """DCQCN: a CNP cuts the rate by alpha / 2; a timer and a byte counter raise it again."""
 
     kind: Literal["dcqcn"] = "dcqcn"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-46, 25)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-75, 25)
     needs_ecn: ClassVar[bool] = True
     needs_cnps: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
@@ -334,7 +334,7 @@ class Swift(_FromSet):
 
     kind: Literal["swift"] = "swift"
     by_delay: ClassVar[bool] = True
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-29, 25)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-32, 25)
     default_window: ClassVar[Window] = "bdp"
     flow_start_cost: ClassVar[float] = 0.5
     parameters: Literal["scaled", "paper"] = "scaled"

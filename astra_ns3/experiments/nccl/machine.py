@@ -20,9 +20,10 @@ from astra_ns3.experiments.nccl.network_of_servers import network_of
 from astra_ns3.experiments.nccl.servers_of_network import (
     UNLIKE,
     Place,
+    as_nccl_asks,
     place_of,
     server_at,
-    unbound_nics,
+    unlike_nics,
     unlike_rates,
 )
 from astra_ns3.frozen import dataclass, replace
@@ -55,7 +56,8 @@ class Machine:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Settings that change nothing, and in which points the network differs from the server or from NCCL's."""
-        return *self._system.warnings, *self.unlike, *unbound_nics(self._system, self.network, self.backend)
+        played = as_nccl_asks(self.network, self._system)
+        return *self._system.warnings, *self.unlike, *unlike_nics(self._system, played, self.backend)
 
     @cached_property
     def table(self) -> NcclConfig:

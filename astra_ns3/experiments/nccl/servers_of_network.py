@@ -38,6 +38,14 @@ _NEAR = 1.05
 UNLIKE = "NCCL chooses for the server, and bytes take the lines of the file"
 """The end of a warning that lines of a network are unlike those of the server."""
 
+_ROUTED = (
+    "key 'topology.shared_nics': routes choose the NIC of each of NCCL's channels, so several channels may share a "
+    "NIC while others idle; NCCL binds channels to NICs, as does shared_nics: pcie"
+)
+_TURNS = (
+    "messages inside servers take turns on several queue pairs, too; NCCL has these only between servers, "
+    "so times are up to 24% too long (all-reduces of 2 servers)"
+)
 _UNTOLD = "nothing tells servers of equally many, consecutive NPUs, so servers have 1 GPU"
 
 
@@ -107,15 +115,19 @@ def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
         yield f"key 'nccl.server': in the network file, {told}: {UNLIKE}"
 
 
-def unbound_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
-    """Return a warning if routes choose the NICs of NCCL's channels."""
-    topology = network.topology if isinstance(network, NetworkConfig) else None
+def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
+    """Return warnings if routes choose the NICs of NCCL's channels, or NVLink's messages take NICs' queue pairs."""
+    if not system.plays_nccl or not isinstance(network, NetworkConfig):
+        return []
+    topology, inside = network.topology, place_of(network).npus
     routed = isinstance(topology, Hierarchical) and topology.routes_choose_nics and abilities_of(backend).drawn_paths
-    words = (
-        "key 'topology.shared_nics': routes choose the NIC of each of NCCL's channels, so several channels may share a "
-        "NIC while others idle; NCCL binds channels to NICs, as does shared_nics: pcie"
-    )
-    return [words] if routed and system.plays_nccl else []
+    found = [_ROUTED] if routed else []
+    turns = [
+        each for each in network.each_transport if isinstance(each, RoceTransport) and each.queue_pairs_per_pair > 1
+    ]
+    if 1 < inside < network.npus and any(each.queue_pair_use == "turns" for each in turns):
+        found.append(_TURNS)
+    return found
 
 
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:
@@ -137,7 +149,7 @@ def has_sockets(network: AnyNetwork) -> bool:
 
 
 def as_nccl_asks(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
-    """Return a RoCE network with as many queue pairs a channel as NCCL's variables ask for.
+    """Return a RoCE network with as many queue pairs a channel as NCCL's variables ask for, if it has several servers.
 
     In an analytical network the switches of servers reduce, where NCCL's server is one whose switches do.
     """
@@ -148,7 +160,7 @@ def as_nccl_asks(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
         reduces = len(network.grid) > 1 and (name is None or server_named(name).multicast)
         return network.reducing() if reduces else network
     variables = None if system.nccl is None else system.nccl.variables
-    if variables is None or not isinstance(network, NetworkConfig):
+    if variables is None or not isinstance(network, NetworkConfig) or place_of(network).npus == network.npus:
         return network
     changes: dict[str, int | str] = {}
     if variables.ib_qps_per_connection is not None:

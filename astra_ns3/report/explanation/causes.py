@@ -24,7 +24,6 @@ from astra_ns3.report.explanation.parts import (
     LATENCY,
     MESSAGE,
     OTHER,
-    PHASE,
     REMOTE,
     SLOT_COPYING,
     SLOT_LATENCY,
@@ -37,7 +36,6 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.run_tables import ACCESSES, Tables
 from astra_ns3.report.explanation.slowed import slowed_npus, spans_of_npus, standing
-from astra_ns3.report.tables import Numbers
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
 # A sender that waits for a free slot waits for these parts at the receiver.
@@ -62,10 +60,10 @@ class Cause(NamedTuple):
 
 
 class Causes:
-    """The causes of events of a run; ``ahead``: the first of the messages that each waited for, which sent it then."""
+    """The causes of events of a run."""
 
-    def __init__(self, tables: Tables, ahead: Numbers | None = None) -> None:
-        self._tables, self._ahead = tables, ahead
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         spans = spans_of_npus(slowed_npus(tables.metadata))
         self._standing = cache(lambda npu: standing(spans(npu)))
         self._of: Mapping[int, Callable[[Event], Iterator[Cause]]] = {
@@ -178,8 +176,7 @@ class Causes:
             yield from self._of_channel(event)
             return
         yield from self._of_handled(event)
-        if self._tables.has_messages:
-            yield from self._of_early(event)
+        yield from self._of_early(event)
 
     def _of_channel(self, event: Event) -> Iterator[Cause]:
         """The same in a channel, whose kernel copies one message after the other."""
@@ -225,9 +222,7 @@ class Causes:
             yield from self._of_unended(event, collective)
             return
         began_ps = int(tables.phase_start[phase])
-        link = Segment(PHASE, npu, began_ps, time_ps, collective=collective)
-        if tables.has_messages:
-            link = Segment(CHANNEL, npu, began_ps, time_ps, collective=collective, protocol=protocol)
+        link = Segment(CHANNEL, npu, began_ps, time_ps, collective=collective, protocol=protocol)
         yield Cause((link,), Event(_SLOT, npu, began_ps, phase))
 
     def _of_handled(self, event: Event) -> Iterator[Cause]:
@@ -241,12 +236,11 @@ class Causes:
             yield from self._of_unended(event, collective)
             return
         began_ps = int(tables.phase_start[phase])
-        kind = ENDPOINT if tables.has_messages else PHASE
         launched = [time_ps - cost_ps for cost_ps in tables.handling_ps(instance, npu)]
         for cost_ps, first_ps in tables.costs_ps(instance, npu).items():
             launched += [time_ps - cost_ps] if first_ps <= time_ps - cost_ps else []
-        if kind == PHASE or any(0 <= launched_ps - began_ps <= tables.jitter_ps for launched_ps in launched):
-            link = Segment(kind, npu, began_ps, time_ps, collective=collective)
+        if any(0 <= launched_ps - began_ps <= tables.jitter_ps for launched_ps in launched):
+            link = Segment(ENDPOINT, npu, began_ps, time_ps, collective=collective)
             yield Cause((link,), Event(_SLOT, npu, began_ps, phase))
 
     def _of_early(self, event: Event) -> Iterator[Cause]:
@@ -272,21 +266,19 @@ class Causes:
         tables, instance, npu = self._tables, event.what, event.npu
         collective = unpack_instance(instance)[0]
         for message in tables.handled_at(instance, npu, event.time_ps):
-            source, end_ps = int(tables.source[message]), int(tables.end[message])
-            for first in {message} if self._ahead is None else dict.fromkeys((int(self._ahead[message]), message)):
-                start_ps, sent = int(tables.start[first]), int(tables.message_instance[first])
-                links = (
-                    Segment(ENDPOINT, npu, end_ps, event.time_ps, collective=collective),
-                    Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
-                )
-                yield Cause(links, Event(_READY, int(tables.source[first]), start_ps, sent))
+            source, start_ps, end_ps = (int(each[message]) for each in (tables.source, tables.start, tables.end))
+            links = (
+                Segment(ENDPOINT, npu, end_ps, event.time_ps, collective=collective),
+                Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
+            )
+            yield Cause(links, Event(_READY, source, start_ps, int(tables.message_instance[message])))
 
     def _of_still(self, event: Event) -> Iterator[Cause]:
         """An NPU no longer stood still, and was through with what it would have handled meanwhile."""
         tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
         collective = unpack_instance(instance)[0]
         from_ps = self._standing(npu).get(time_ps)
-        if from_ps is not None and tables.has_messages:
+        if from_ps is not None:
             for due_ps in tables.handled_between(instance, npu, from_ps, time_ps):
                 link = Segment(STILL, npu, due_ps, time_ps, collective=collective)
                 yield Cause((link,), Event(_HANDLED, npu, due_ps, instance))

@@ -24,7 +24,6 @@ from astra_ns3.report.explanation.parts import (
     KINDS,
     MESSAGE,
     PARTS,
-    PHASE,
     WHOLE,
     Segment,
 )
@@ -53,7 +52,6 @@ from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import (
     PACKETS_NEEDED,
-    Numbers,
     Records,
     check_results,
     how_to_record,
@@ -217,7 +215,8 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
     if whole and _is_cut_off(run.metadata):
         found.append("what may help: the job's end isn't that of its programs; explain a pass of it (--iteration)")
     if messages is None:
-        found.append(f"single {what}: run with --record flows")
+        chain = "" if untold or is_of_flows(run) else "the chain, and "
+        found.append(f"{chain}single {what}: run with --record flows")
     if remedy:
         found.append(f"what {what} waited for, and where: run with {remedy}")
     if whole and is_analytical(run):
@@ -235,18 +234,13 @@ def _subject(run: Records, iteration: int | None, collective: int | None) -> str
     return f"run {run.metadata['run_name']}{last_try(run.metadata)}{stopped}"
 
 
-def _chain(
-    tables: Tables | None, iteration: int | None, collective: int | None, ahead: Numbers | None = None
-) -> tuple[Segment, ...]:
-    """Return the links of the chain that determines the end; none without tables that tell of it.
-
-    ``ahead``: for each message the first that it waited for, to follow instead.
-    """
-    if tables is None:
+def _chain(tables: Tables | None, iteration: int | None, collective: int | None) -> tuple[Segment, ...]:
+    """Return the links of the chain that determines the end; of the whole run none without tables that tell of it."""
+    if collective is not None and tables is not None:
+        return path_of_collective(tables, collective)
+    if tables is None or (iteration is None and not tables.tell_chain):
         return ()
-    if collective is None:
-        return critical_path(tables, iteration, ahead)
-    return path_of_collective(tables, collective, ahead)
+    return critical_path(tables, iteration)
 
 
 def _by_kind(segments: Sequence[Segment]) -> Counter[str]:
@@ -293,11 +287,11 @@ def _communications(
     rows: dict[int, list[int]] = {}
     signals = None if tables.messages is None else Signals([tables.messages]).among(tables.messages)
     for segment in segments:
-        if segment.kind not in (MESSAGE, PHASE):
+        if segment.kind != MESSAGE:
             continue
         times[segment.collective] += segment.time_ps
         is_signal = signals is not None and segment.message >= 0 and signals[segment.message]
-        counts[segment.collective] += segment.kind == MESSAGE and not is_signal
+        counts[segment.collective] += not is_signal
         found = parts.setdefault(segment.collective, Counter())
         if has_accounts(tables.messages) and segment.whole and segment.message >= 0:
             rows.setdefault(segment.collective, []).append(segment.message)

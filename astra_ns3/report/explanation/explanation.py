@@ -32,7 +32,6 @@ _MAY_HELP = "what may help, and at most by how much (explain --play plays each c
 _BY_CHANCE = "  packets were lost or late, so times change by chance: compare other seeds (run --seeds 8), too"
 _MAY_HELP_MORE = "what else may help, and at most by how much"
 # Fields of names with times, and what each name is called for scripts.
-_PHASES = " (phases include waits for other NPUs; run with --record flows to see messages)"
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"), ("jobs", "job"))
 
 
@@ -262,23 +261,19 @@ def _path(found: Explanation) -> str:
     if not found.segments:
         return _by_layer(found)
     links, alike = counted(len(found.segments), "link", "links"), _alike(found.communications)
-    lines = [f"the chain that determines the end: {links}{_PHASES * (0 in [each.messages for each in alike])}"]
+    lines = [f"the chain that determines the end: {links}"]
     rows = [(words, _share(ps, found.time_ps)) for words, ps in _kinds(found)]
     shown, hidden = alike[:MOST_COLLECTIVES], alike[MOST_COLLECTIVES:]
-    rows += [(f"{_what(each)} of {each.name}", _share(each.time_ps, found.time_ps)) for each in shown]
+    rows += [(f"messages of {each.name}", _share(each.time_ps, found.time_ps)) for each in shown]
     if hidden:
         rest = sum(each.time_ps for each in hidden)
-        rows.append((f"{_what(hidden[0])} of {counted(len(hidden), 'more', 'more')}", _share(rest, found.time_ps)))
+        rows.append((f"messages of {counted(len(hidden), 'more', 'more')}", _share(rest, found.time_ps)))
     lines.append(aligned(rows, "  "))
     for each in shown:
         inner = [(PARTS.get(part, part), _share(ps, found.time_ps)) for part, ps in each.parts.items() if part != WHOLE]
         if inner:
             lines += [f"  {each.name}: {counted(each.messages, 'message', 'messages')}", aligned(inner, "    ")]
     return "\n".join(lines)
-
-
-def _what(each: Communication) -> str:
-    return "messages" if each.messages else "phases"
 
 
 def _kinds(found: Explanation) -> list[tuple[str, int]]:

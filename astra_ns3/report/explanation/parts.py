@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from astra_ns3.frozen import dataclass
 
-COMPUTE, WORK, STEP, UPDATE, ENDPOINT, CHANNEL, MESSAGE, PHASE, STOPPED, OTHER = (
+COMPUTE, WORK, STEP, UPDATE, ENDPOINT, CHANNEL, MESSAGE, STOPPED, OTHER = (
     "compute",
     "work",
     "step",
@@ -14,7 +14,6 @@ COMPUTE, WORK, STEP, UPDATE, ENDPOINT, CHANNEL, MESSAGE, PHASE, STOPPED, OTHER =
     "endpoint",
     "channel",
     "message",
-    "phase",
     "stopped",
     "other",
 )

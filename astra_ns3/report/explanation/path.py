@@ -15,22 +15,27 @@ from astra_ns3.errors import refuse
 from astra_ns3.report.explanation.causes import Cause, Causes, Event
 from astra_ns3.report.explanation.parts import OTHER, Segment
 from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.tables import Numbers
 
 
-def critical_path(tables: Tables, iteration: int | None = None, ahead: Numbers | None = None) -> tuple[Segment, ...]:
+def critical_path(tables: Tables, iteration: int | None = None) -> tuple[Segment, ...]:
     """The chain that ends when the last NPU does, in order of time; from 0 on, or through one iteration alone.
 
-    ``ahead``: the first of the messages that each message waited for, to follow instead of this. An iteration lasts
-    from the first operation of it on any NPU to the last. Raises InputError if there is no such.
+    An iteration lasts from the first operation of it on any NPU to the last. Raises InputError if there is no such, or
+    the tables don't tell the chain.
     """
+    _check(tables)
     last = tables.last_blocking(iteration)
     begin_ps = 0 if iteration is None else tables.first_start(iteration)
-    return _walked_back(Causes(tables, ahead), Causes.operation(tables, last), begin_ps)
+    return _walked_back(Causes(tables), Causes.operation(tables, last), begin_ps)
 
 
-def path_of_collective(tables: Tables, collective: int, ahead: Numbers | None = None) -> tuple[Segment, ...]:
-    """The chain from the first issue of a collective to its end on the last NPU."""
+def _check(tables: Tables) -> None:
+    refuse(not tables.tell_chain, "the critical path needs single messages: run with --record timeline --record flows")
+
+
+def path_of_collective(tables: Tables, collective: int) -> tuple[Segment, ...]:
+    """The chain from the first issue of a collective to its end on the last NPU; raises InputError as the other."""
+    _check(tables)
     posts = list(tables.posts(collective))
     found = [tables.phases_of(collective, npu)[-1:] for npu in {npu: None for npu, _, _ in posts}]
     rows = [row for rows in found for row in rows]
@@ -41,7 +46,7 @@ def path_of_collective(tables: Tables, collective: int, ahead: Numbers | None = 
     )
     refuse(not rows, f"collective {collective} has no messages: it is an access to remote memory")
     last = max(rows, key=lambda row: tables.phase_end[row])
-    return _walked_back(Causes(tables, ahead), Causes.over(tables, last), posts[0][1])
+    return _walked_back(Causes(tables), Causes.over(tables, last), posts[0][1])
 
 
 def _walked_back(causes: Causes, end: Event, begin_ps: int) -> tuple[Segment, ...]:

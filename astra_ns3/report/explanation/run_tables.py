@@ -69,7 +69,8 @@ class Tables:
     """Messages, phases and operations of a run; raises InputError for one without ``timeline``.
 
     ``messages``: those of :func:`messages_of` unless some that were made of these are given. A *part*
-    of an NPU is a phase as one NPU plays it, known by the number of its instance and the NPU.
+    of an NPU is a phase as one NPU plays it, known by the number of its instance and the NPU. ``tell_chain``: whether
+    the critical path is known: without single messages nobody knows for whom an NPU waited.
     """
 
     def __init__(self, run: Records, messages: Columns | None = None) -> None:
@@ -88,6 +89,7 @@ class Tables:
         self.resumed = (metadata.get("job") or {}).get("resumed_passes", 0)
         self._read_operations(operations.whole(_OPERATION_COLUMNS))
         self.messages = messages_of(run) if messages is None else messages
+        self.tell_chain = self.messages is not None or not collectives
         ends = [] if self.messages is None else [self.messages[end].max(initial=0) for end in ("source", "destination")]
         self._players = max(self.npus, *(int(end) + 1 for end in ends)) if ends else self.npus
         """Behind the NPUs there are switches that reduce."""
@@ -250,8 +252,6 @@ class Tables:
 
     def costs_ps(self, instance: int, npu: int) -> dict[int, int]:
         """Return what messages of a part may cost, rising, each with when the first message that may cost it came."""
-        if not self.has_messages:
-            return {}
         rows = self._received.rows(self.part(instance, npu))  # in the order of their ends
         sizes, firsts = np.unique(self.bytes[rows], return_index=True)
         found: dict[int, int] = {}
@@ -259,11 +259,6 @@ class Tables:
             for cost_ps in self.handling_ps(instance, npu, size_bytes):
                 found[cost_ps] = min(end_ps, found.get(cost_ps, end_ps))
         return dict(sorted(found.items()))
-
-    @property
-    def has_messages(self) -> bool:
-        """Whether single messages were recorded."""
-        return self.messages is not None
 
     def handled_between(self, instance: int, npu: int, begin_ps: int, end_ps: int) -> list[int]:
         """Return when a part had begun, or handled a message at once as it came, by what that costs."""
@@ -305,8 +300,6 @@ class Tables:
 
     def last_received(self, instance: int, npu: int, time_ps: int) -> int:
         """The message of a part that came last until then, or -1."""
-        if not self.has_messages:
-            return -1
         rows = self._received.rows(self.part(instance, npu))  # in the order of their ends
         place = int(np.searchsorted(self.end[rows], time_ps, side="right")) - 1
         return int(rows[place]) if place >= 0 else -1

@@ -31,7 +31,6 @@ from astra_ns3.report.explanation.parts import (
     OTHER,
     PARTS,
     PAUSED,
-    PHASE,
     REMOTE,
     SIGNAL,
     SLOT_COPYING,
@@ -220,7 +219,7 @@ def parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> 
 
     A message that is sent again behind its own bytes loses no more than it takes longer than alone.
     """
-    links = [each for each in segments if each.kind in (MESSAGE, PHASE, SIGNAL)]
+    links = [each for each in segments if each.kind in (MESSAGE, SIGNAL)]
     told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
     rows = list(compress((each.message for each in links), told))
     found = Counter[str]() if messages is None or not rows else _parts_of(messages, rows)

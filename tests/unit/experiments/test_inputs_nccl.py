@@ -21,6 +21,7 @@ from astra_ns3.experiments.nccl.servers_of_network import Place, place_of, serve
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.nccl.server import Nic
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.system.file import parse_system
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export_text
@@ -103,6 +104,21 @@ def test_nics_that_routes_choose_for_channels_are_told(
         assert sum(words.startswith(f"{file}:1: {begins}") for words in found.warnings) == expected
     measured = machine_of(None, network=file, backend=backend)
     assert sum(words.startswith(begins) for words in measured.warnings) == told
+
+
+@pytest.mark.parametrize(("nodes", "inside", "told"), [(1, 8, False), (2, 4, True), (8, 1, False)])
+def test_queue_pairs_of_nics_are_for_several_servers_and_told_where_nvlinks_have_them_too(
+    nodes: int, inside: int, *, told: bool, tmp_path: Path
+) -> None:
+    """NCCL reads NCCL_IB_QPS_PER_CONNECTION where it opens connections of InfiniBand: between servers."""
+    servers = {"kind": "hierarchical", "nodes": nodes, "npus_per_node": inside, "scale_up": LINES, "scale_out": LINES}
+    file = tmp_path / "network.yaml"
+    file.write_text(json.dumps({"topology": servers, "transport": {"kind": "roce"}}), encoding="utf-8")
+    system = nccl(nccl={"environment": {"NCCL_IB_QPS_PER_CONNECTION": 4}})
+    found = load_inputs(parse_workload(WORKLOAD), system, file, Options(backend="flow"))
+    assert isinstance(found.plan, NetworkPlan)
+    assert found.plan.config.transport.queue_pairs_per_pair == (1 if nodes == 1 else 4)
+    assert sum("take turns on several queue pairs" in words for words in found.warnings) == told
 
 
 def test_of_nics_that_routes_choose_several_jobs_tell_once(tmp_path: Path) -> None:

@@ -106,3 +106,17 @@ def test_degrees_that_fit_in_no_dimension_are_left_out_and_counted(tmp_path: Pat
     assert {each.choice.cell.degrees.pipeline for each in found.bounds} == {1, 3}
     assert sum(found.left_out.values()) > 0
     assert all("don't fit dimensions of 4x3" in why for why in found.left_out)
+
+
+def test_plans_change_degrees_and_not_the_kernel_of_attention(tmp_path: Path) -> None:
+    """A ring of contexts keeps no scores, so it would be fast by that alone where the file's kernel keeps them."""
+    for fused, held in ((False, {}), (True, {}), (False, {"parallel.context": 2})):
+        model = small_llama({"fused_attention": fused})
+        for file, data in (("model", model.file.document()), ("network", one_switch(NPUS).document())):
+            (tmp_path / f"{file}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        request = PlanRequest(tmp_path / "model.yaml", tmp_path / "network.yaml", held=held)
+        bounded = Bounded()
+        found = bounded.bounds(request, bounded.space(request))
+        contexts = {each.choice.cell.degrees.context for each in found.bounds}
+        assert contexts == ({2} if held else {1, 2, 4} if fused else {1})
+        assert ("a ring's attention keeps no scores" in " ".join(found.left_out)) == (not fused and not held)

@@ -16,7 +16,7 @@ from astra_ns3.network.run_document import ExposedDocument, FloorDocument, RunDo
 from astra_ns3.report.explanation.channels import Arrival, _handled
 from astra_ns3.report.explanation.explain import _distinct, _patterns
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
-from astra_ns3.report.explanation.parts import MESSAGE, PHASE, Segment
+from astra_ns3.report.explanation.parts import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times, npu_computing, npu_time, scale_rows
 from astra_ns3.report.summary import run_text, summary
 
@@ -106,15 +106,6 @@ def test_links_that_words_can_t_tell_apart_are_one_with_their_count() -> None:
         "behind other messages 1 ps 4.8%",
     ]
     assert [each["collective"] for each in json.loads(json.dumps(found.document()))["communications"]] == [7, 3, 5]
-
-
-def test_links_without_single_messages_are_phases_and_say_what_shows_messages() -> None:
-    communications = (Communication(7, "layer 0 forward ALLREDUCE ring", 10, 0, {"message": 10}),)
-    found = Explanation("run x", 10, 0, 10, (Segment(PHASE, 0, 0, 10),), communications=communications)
-    words = " ".join(found.text().split())
-    assert "1 link (phases include waits for other NPUs; run with --record flows to see messages)" in words
-    assert "phases of layer 0 forward ALLREDUCE ring 10 ps 100.0%" in words
-    assert "messages of" not in words
 
 
 def test_links_of_layers_that_are_alike_are_one_line_with_their_count_and_sum() -> None:
