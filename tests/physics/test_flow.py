@@ -683,3 +683,20 @@ def test_a_run_plays_each_channel_of_nccl_on_flows() -> None:
     }
     assert found["flow"].chunks.tolist() == found["ns3"].chunks.tolist()
     assert found["flow"].duration_us.tolist() == pytest.approx(found["ns3"].duration_us.tolist(), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "npus", "bytes"), [("direct", 8, 30), ("ring", 16, 77), ("halvingDoubling", 16, 33)]
+)
+def test_messages_shorter_than_their_acknowledgements_take_as_long_as_packets(
+    algorithm: str, npus: int, bytes: int
+) -> None:
+    """Answers to messages of a few bytes fill lines up to rounding: flows wait for them, not for the rounding."""
+    workload = parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {bytes} 0\n", "micro")
+    system = system_for(1, **{"all-reduce-implementation": [algorithm], "endpoint-delay": 0})
+    network = roce_network({**STAR, "npus": npus}, congestion_control="none")
+    finish = {
+        backend: astra_ns3.run(workload=workload, system=system, network=network, backend=backend).finish_ps
+        for backend in ("flow", "ns3")
+    }
+    assert finish["flow"] == pytest.approx(finish["ns3"], rel=0.02)

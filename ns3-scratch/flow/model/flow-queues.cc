@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace ns3
 {
@@ -57,7 +58,9 @@ FlowQueues::AddLink(double rate, int64_t delayPs, bool sends)
 double
 FlowQueues::FreeOf(const Link& link)
 {
-    return link.sends ? std::max(link.rate - link.kept, 0.0) : link.rate;
+    const double free = link.rate - link.kept;
+    // Where answers take all of a line, what is left is rounding.
+    return !link.sends ? link.rate : free > link.rate * RATE_CLOSE ? free : 0.0;
 }
 
 void
@@ -237,7 +240,8 @@ FlowQueues::PartTails(Link& link)
     for (std::size_t number = 0; number < count; ++number)
     {
         Part& part = first[number];
-        const double last = std::min(part.bytes, m_flows[part.flow].demand.lastBytes);
+        const double packet = m_flows[part.flow].demand.lastBytes;
+        const double last = part.bytes > packet * (1 + RATE_CLOSE) ? packet : part.bytes;
         Mixture& tail = tails[number * tails.size() / count];
         tail.parts.push_back({part.flow, part.place, last});
         tail.bytes += last;
@@ -246,7 +250,11 @@ FlowQueues::PartTails(Link& link)
         memberOf(part).mixtures += part.bytes > 0.0 ? 1 : 0;
     }
     std::erase_if(parts, [](const Part& part) { return part.bytes <= 0.0; });
-    link.mixtures.back().bytes -= bytes;
+    link.mixtures.back().bytes = std::accumulate( // without the rounding of a difference
+        parts.begin(),
+        parts.end(),
+        0.0,
+        [](double sum, const Part& part) { return sum + part.bytes; });
     if (parts.empty())
     {
         bytes -= tails.front().bytes;
