@@ -30,7 +30,7 @@ from astra_ns3.report.explanation.parts import (
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Tables, alone_ps
 from astra_ns3.report.explanation.served import Served
-from astra_ns3.report.explanation.slowed import Slowed, beside_ps, slowed_beside, slowed_npus, slowness_of
+from astra_ns3.report.explanation.slowed import Slowed, beside_ps, longer_ps, slowed_beside, slowed_npus, slowness_of
 from astra_ns3.report.explanation.what_ifs import (
     ANEW,
     FASTER_LINES,
@@ -170,13 +170,14 @@ def _what_would_help(
         return ()
     messages = None if tables is None else tables.messages
     metadata = run.metadata
+    longer = 0 if tables is None else longer_ps(tables, segments, slowed_beside(metadata))
     found = what_ifs(
         _by_kind(segments),
         parts_of_messages(segments, messages),
         waited_for_others(segments, messages),
         Bounds.of(metadata, whole=whole),
         sum(segment.time_ps for segment in segments),
-        slowness_of(metadata),
+        replace(slowness_of(metadata), beside_ps=longer),
     )
     known, anew = has_accounts(messages), (ANEW,) if nccl_chose_by_lines(run, segments) else ()
     caveats = {FASTER_LINES: anew, FASTER_NPUS: (ORDER,), NO_SLOW_NPUS: (ORDER,)}

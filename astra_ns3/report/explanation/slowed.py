@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.playing.slowdown.pace import Span
 from astra_ns3.report.alignment import ranges
+from astra_ns3.report.explanation.parts import COMPUTE, Segment
 from astra_ns3.report.explanation.run_tables import Tables
 from astra_ns3.report.explanation.what_ifs import Slowness
 from astra_ns3.units import format_time, parse_time_ps
@@ -74,9 +75,7 @@ def slowness_of(metadata: RunDocument) -> Slowness:
     """Return how many times as long computations of a run may take."""
     spans = [each.span for each in slowed_npus(metadata)]
     for_a_while = any(span.from_ps or span.until_ps is not None for span in spans)
-    return Slowness(
-        None if for_a_while else prod((span.factor for span in spans), start=Fraction(1)), slowed_beside(metadata)
-    )
+    return Slowness(None if for_a_while else prod((span.factor for span in spans), start=Fraction(1)))
 
 
 def slowed_beside(metadata: RunDocument) -> Fraction:
@@ -89,6 +88,21 @@ def slowed_beside(metadata: RunDocument) -> Fraction:
 
 def beside_ps(tables: Tables, npu: int) -> int:
     """Return how long phases of collectives ran beside what an NPU computed."""
+    rows = np.flatnonzero((tables.operation_npu == npu) & (tables.kinds == "compute")).tolist()
+    return _beside(tables, npu, [(int(tables.operation_start[row]), int(tables.operation_end[row])) for row in rows])
+
+
+def longer_ps(tables: Tables, segments: Iterable[Segment], factor: Fraction) -> int:
+    """Return how much longer computations of the chain took beside collectives, which make them ``factor`` as long."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for each in segments if factor != 1 else ():
+        if each.kind == COMPUTE:
+            spans.setdefault(each.npu, []).append((each.start_ps, each.end_ps))
+    return ceil(sum(_beside(tables, npu, own) for npu, own in spans.items()) * (1 - 1 / factor))
+
+
+def _beside(tables: Tables, npu: int, spans: Iterable[tuple[int, int]]) -> int:
+    """Return how long phases of collectives ran on an NPU within some spans."""
     rows = np.flatnonzero((tables.phase_npu == npu) & (tables.phase_dimension >= 0))
     if not len(rows):
         return 0
@@ -96,9 +110,5 @@ def beside_ps(tables: Tables, npu: int) -> int:
     starts, until = tables.phase_start[rows], np.maximum.accumulate(tables.phase_end[rows])
     begins = np.append(True, starts[1:] > until[:-1])
     starts, ends = starts[begins], until[np.append(begins[1:], True)]
-    computations = np.flatnonzero((tables.operation_npu == npu) & (tables.kinds == "compute"))
-    both = (
-        np.minimum(ends, tables.operation_end[row]) - np.maximum(starts, tables.operation_start[row])
-        for row in computations
-    )
+    both = (np.minimum(ends, end_ps) - np.maximum(starts, start_ps) for start_ps, end_ps in spans)
     return sum(int(np.maximum(each, 0).sum()) for each in both)

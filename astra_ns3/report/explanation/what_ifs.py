@@ -150,15 +150,15 @@ def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
 
 @dataclass(frozen=True)
 class Slowness:
-    """How many times as long computations take: ``factor`` because NPUs are slow, at most, and ``beside`` collectives.
+    """How many times as long computations take because NPUs are slow, at most: ``factor``.
 
-    ``factor``: None if an NPU is slow, or stands still, for a while, which a faster run may be over before. ``stand``:
-    NPUs stand still.
+    None if an NPU is slow, or stands still, for a while, which a faster run may be over before. ``stand``: NPUs stand
+    still. ``beside_ps``: how much longer computations of the chain took beside collectives.
     """
 
     factor: Fraction | None = Fraction(1)
-    beside: Fraction = Fraction(1)
     stand: bool = False
+    beside_ps: int = 0
 
     @property
     def any_slow(self) -> bool:
@@ -197,8 +197,7 @@ def what_ifs(
     sent = waits + parts.get("serialisation_ps", 0) // 2 + parts.get("acknowledgement_ps", 0)
     found[FASTER_LINES], found[NO_DELAYS] = sent, kinds.get(ENDPOINT, 0)
     # Collectives that end sooner slow computing for a shorter time.
-    slowed = int(computing * (1 - 1 / slowness.beside))
-    found = {words: ps + slowed if ps or words == FASTER_LINES else 0 for words, ps in found.items()}
+    found = {words: ps + slowness.beside_ps if ps or words == FASTER_LINES else 0 for words, ps in found.items()}
     found[FASTER_NPUS] = computing // 2 + waits - in_nics + others_ps if computing else 0
     if slowness.any_slow:  # whose late messages may change the order of all
         computes = computing or bounds.chain_ps

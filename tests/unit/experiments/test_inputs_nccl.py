@@ -15,6 +15,7 @@ from astra_ns3 import Tenant
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.experiments.nccl.machine import machine_of
 from astra_ns3.experiments.nccl.servers_of_network import Place, place_of, server_at
@@ -117,7 +118,9 @@ def test_queue_pairs_of_nics_are_for_several_servers_and_told_where_nvlinks_have
     system = nccl(nccl={"environment": {"NCCL_IB_QPS_PER_CONNECTION": 4}})
     found = load_inputs(parse_workload(WORKLOAD), system, file, Options(backend="flow"))
     assert isinstance(found.plan, NetworkPlan)
-    assert found.plan.config.transport.queue_pairs_per_pair == (1 if nodes == 1 else 4)
+    transport = found.plan.config.transport
+    assert isinstance(transport, RoceTransport)
+    assert transport.queue_pairs_per_pair == (1 if nodes == 1 else 4)
     assert sum("take turns on several queue pairs" in words for words in found.warnings) == told
 
 

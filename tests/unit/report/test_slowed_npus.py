@@ -47,7 +47,7 @@ def test_computations_take_at_most_as_long_as_all_slowdowns_together_make_them(
     slowdown = ComputeSlowdown.model_validate({"stragglers": stragglers}).document()
     metadata = run(None).metadata
     metadata["compute_slowdown"] = slowdown
-    assert slowness_of(metadata) == Slowness(factor, Fraction(1))
+    assert slowness_of(metadata) == Slowness(factor)
 
 
 def test_times_of_standing_still_that_meet_are_one() -> None:

@@ -119,9 +119,9 @@ def test_slow_npus_cost_nothing_where_nobody_computes_but_they_may_stand_still(s
 
 def test_collectives_that_end_sooner_slow_computing_for_a_shorter_time() -> None:
     """Of 60 ps that the chain computes 15 are because of collectives."""
-    found = most({COMPUTE: 60, ENDPOINT: 3}, {"serialisation_ps": 37}, slowness=Slowness(beside=Fraction(4, 3)))
+    found = most({COMPUTE: 60, ENDPOINT: 3}, {"serialisation_ps": 37}, slowness=Slowness(beside_ps=15))
     assert (found[FASTER_LINES], found[NO_DELAYS], found[FASTER_NPUS]) == (18 + 15, 3 + 15, 30)
-    assert most({COMPUTE: 60}, {}, slowness=Slowness(beside=Fraction(4, 3)))[FASTER_LINES] == 15
+    assert most({COMPUTE: 60}, {}, slowness=Slowness(beside_ps=15))[FASTER_LINES] == 15
 
 
 def test_kernels_that_wait_for_messages_may_wait_less() -> None:
