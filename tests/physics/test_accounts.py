@@ -110,6 +110,17 @@ def test_an_incast_under_pfc_is_held_by_pauses(tmp_path: Path) -> None:
     assert accounts.switch_paused_ps.sum() > 0
 
 
+@pytest.mark.parametrize("control", ["dcqcn", "timely"])
+def test_a_nic_that_sends_nothing_else_is_never_busy_though_rates_rise(control: str, tmp_path: Path) -> None:
+    """A rate that rises between two packets lets the second go at once: until then the old rate held it."""
+    switch = {"buffer": "16MB", "pfc": {}, "ecn": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}}
+    network = roce_network({**two_tiers({"kind": "ecmp"}, lossy=False), "switch": switch}, congestion_control=control)
+    flows = [Flow(sender, 0, 1_000_000) for sender in range(1, 8)]
+    accounts = audited(play_flows(network, flows, tmp_path, accounts=True))
+    assert accounts.pacing_ps.sum() > 0
+    assert accounts.nic_queue_ps.sum() == 0
+
+
 @pytest.mark.parametrize("completion", ["arrival", "acknowledged"])
 def test_parts_of_tcp_add_up_with_losses(completion: str, tmp_path: Path) -> None:
     network = parse_network(

@@ -125,7 +125,12 @@ RoceQueueSender::SetRateBps(double rateBps)
     {
         m_rateBps = rate;
         UpdateLimit();
+        const int64_t pacedPs = std::min(m_readyPs, GetNowPs());
         UpdateReady();
+        if (m_account && m_readyPs < pacedPs) [[unlikely]]
+        {
+            m_account->Paced(pacedPs);
+        }
     }
 }
 

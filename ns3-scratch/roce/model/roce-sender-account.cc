@@ -46,6 +46,12 @@ RoceSenderAccount::Opened(int64_t nowPs)
 }
 
 void
+RoceSenderAccount::Paced(int64_t toPs)
+{
+    m_pacedPs = toPs;
+}
+
+void
 RoceSenderAccount::GoesBack(const Hold& hold, const Loss& loss)
 {
     if (m_bookedPs < loss.nowPs && loss.closed)
@@ -73,7 +79,7 @@ RoceSenderAccount::Wait(const Hold& hold, int64_t toPs)
 {
     const int64_t openPs = std::clamp(m_openedPs, m_bookedPs, toPs);
     Lose(std::clamp(m_recoveredPs, m_bookedPs, openPs));
-    const int64_t readyPs = std::clamp(hold.readyPs, openPs, toPs);
+    const int64_t readyPs = std::clamp(std::max(hold.readyPs, m_pacedPs), openPs, toPs);
     const int64_t pausedPs = hold.pauses.StoppedPs(hold.priority, readyPs, toPs);
     m_times.windowPs += openPs - m_bookedPs;
     m_times.pacingPs += readyPs - openPs;
@@ -183,7 +189,7 @@ RoceSenderAccount::Acknowledged(uint64_t position, int64_t nowPs)
 int64_t
 RoceSenderAccount::GetHeldSincePs(int64_t readyPs) const
 {
-    return std::max({m_bookedPs, m_openedPs, readyPs});
+    return std::max({m_bookedPs, m_openedPs, readyPs, m_pacedPs});
 }
 
 } // namespace ns3

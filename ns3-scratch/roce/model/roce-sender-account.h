@@ -56,6 +56,9 @@ class RoceSenderAccount
     void Posted(RoceMessage& message, bool isNext, int64_t nowPs);
     /// The sender may send again. \param nowPs since now
     void Opened(int64_t nowPs);
+    /// A rate has risen, so that its pace lets a packet sooner. \param toPs until when the old held
+    /// it
+    void Paced(int64_t toPs);
     /// The sender begins to send again what is lost. \param hold what held it \param loss that
     void GoesBack(const Hold& hold, const Loss& loss);
     /// \param packet one that goes on the line \param hold what may have held it
@@ -92,6 +95,7 @@ class RoceSenderAccount
     bool m_anyDecides;            //!< any packet may complete a message
     int64_t m_bookedPs{0};        //!< all time is booked up to here
     int64_t m_openedPs{0};        //!< since when the sender may send
+    int64_t m_pacedPs{0};         //!< its pace held it until then, or longer
     bool m_lastAgain{false};      //!< the packet sent last was sent before
     uint64_t m_recoverTo{0};      //!< the last loss is made good when all below has arrived
     int64_t m_recoveredPs{0};     //!< when it was, or NEVER
