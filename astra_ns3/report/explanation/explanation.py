@@ -439,7 +439,7 @@ def _numbers(found: Explanation) -> str:
         lines.append(f"NPUs are numbered in their job ({npu}), hosts and switches in the network")
     if found.switches:
         lines.append(f"switches: {', '.join(f'{switch} is {name}' for switch, name in found.switches.items())}")
-    return "\n".join(lines)
+    return "\n  ".join(["numbering", *lines]) if len(lines) > 1 else "".join(lines)
 
 
 def _congested(found: Explanation) -> str:
