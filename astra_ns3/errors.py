@@ -86,12 +86,12 @@ _TELLING = 3
 def nearest(word: str, allowed: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` for the nearest allowed word, or an empty string.
 
-    If some go on where ``word`` ends, of three letters at least, it is the nearest of these; else of those that are
-    ``word`` behind a point, as keys in groups are.
+    If some are ``word`` behind a point, as keys in groups are, it is the nearest of these; else of those that go on
+    where ``word`` ends, of three letters at least.
     """
     by_lower, begun = {candidate.lower(): candidate for candidate in allowed}, word.lower()
-    longer = [candidate for candidate in by_lower if len(word) >= _TELLING and candidate.startswith(begun)]
-    longer = longer or [candidate for candidate in by_lower if candidate.endswith(f".{begun}")]
+    longer = [candidate for candidate in by_lower if candidate.endswith(f".{begun}")]
+    longer = longer or [each for each in by_lower if len(word) >= _TELLING and each.startswith(begun)]
     matches = difflib.get_close_matches(word.lower(), longer or by_lower, n=1, cutoff=0.0 if longer else 0.6)
     return f"; did you mean '{by_lower[matches[0]]}'?" if matches else ""
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import click
+from click.core import augment_usage_errors
 
 from astra_ns3.cli.output import prints_aside
 from astra_ns3.errors import nearest
@@ -45,6 +46,11 @@ class Command(_WithExamples):
     def __init__(self, *words: Any, groups: Mapping[str, Sequence[str]] = _NO_GROUPS, **more: Any) -> None:
         super().__init__(*words, **more)
         self.groups = groups
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; errors know the command, whose help is named, also where click doesn't tell them."""
+        with augment_usage_errors(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> int | None:
         """Run it; with `--json` what users' code prints goes to standard error."""

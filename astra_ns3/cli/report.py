@@ -11,7 +11,7 @@ from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for, show
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.errors import refuse
+from astra_ns3.errors import ends_in, refuse
 from astra_ns3.whole_file import check_free, whole_file
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
     from astra_ns3.planning.page import told_page
     from astra_ns3.report.page.page import write_report
 
+    ends_in("a report's file", output, (".html", ".htm"))
     plan = told_page(Path(folders[0]))
     refuse(plan is not None and len(folders) > 1, "holds plans, whose report is of one folder", folders[0])
     if plan is not None:

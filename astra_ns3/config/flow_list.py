@@ -256,7 +256,7 @@ def _check_gates(flows: FlowList) -> None:
         gate = int(np.searchsorted(gates.offsets, beyond[0], side="right")) - 1
         flow = int(np.flatnonzero(waits_for == gate)[0]) if (waits_for == gate).any() else 0
         named = int(gates.members[beyond[0]])
-        raise wrong(f"{flows.where(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
+        raise wrong(f"{flows.where(flow)} waits for flow {named}, expected one of 0 to {len(flows) - 1}")
     stuck = np.flatnonzero(~_started(flows))
     if len(stuck):
         raise wrong(

@@ -229,16 +229,13 @@ class Options:
 
     def check(self) -> None:
         """Raise InputError for the first option that is out of range."""
+        from astra_ns3.config.core.scales import check_scales
         from astra_ns3.experiments.changes.setting import check_changes
         from astra_ns3.experiments.scaling import joint_scales
 
         check_passes(self.passes)
         self._check_backend()
-        for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
-            refuse(
-                isinstance(scale, bool) or not isinstance(scale, (int, float)),
-                f"{name} is {scale!r}, expected a number",
-            )
+        check_scales(self.comm_scale, self.compute_scale)
         joint_scales(self.scale, self.comm_scale, self.compute_scale)
         for one in options_of(type(self)):
             value = getattr(self, one.name)

@@ -58,6 +58,7 @@ _RANKS = (
     *(r"([0-9]+) nodes? x ([0-9]+)", r"([0-9]+) x .+ \(([0-9]+) GPUs? each"),
     *(r"([0-9]+) GPUs?\b", r"[0-9]+ nodes?, ([0-9]+)", r"\(([0-9]+) [A-Z]"),
 )
+_DEVICE = re.compile(r"\s*#\s+Rank\s+([0-9]{1,7})\s(?:.*\son\s+(\S+)\s+device\s[^]]*\]\s*(\S.*\S))?")
 _VERSION = re.compile(r"\bNCCL (?:version )?([0-9][0-9._]*)|nccl-library=([0-9]+)")
 # The last line of our own table.
 _OWN_END = "# mean of busbw"
@@ -83,7 +84,10 @@ class LogRow:
 
 @dataclass(frozen=True)
 class Log:
-    """A table of measurements; sizes rise. ``warnings``: what in it contradicts itself, one line each."""
+    """A table of measurements; sizes rise. ``warnings``: what in it contradicts itself, one line each.
+
+    ``hosts``: how many different ones its lines of all ranks name; ``gpu``: the first one's, such as NVIDIA H100.
+    """
 
     collective: str
     ranks: int | None
@@ -91,6 +95,8 @@ class Log:
     rows: tuple[LogRow, ...]
     warnings: tuple[str, ...] = ()
     path: str = ""
+    hosts: int | None = None
+    gpu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -234,20 +240,22 @@ def _collective(path: str | os.PathLike[str], about: Iterable[str], given: str |
         for name in _NAMES:
             if re.search(rf"(?<![a-z_]){name}(?![a-z])", text):
                 return name
-    raise wrong(f"found no name of a collective in it or its own name, expected one of {', '.join(_SHARES)}", path)
+    names = f"expected one of {', '.join(_SHARES)}"
+    raise wrong(f"found no name of a collective in it or its own name, {names}: rename it as all_reduce-1.log", path)
 
 
 def _ranks(about: Sequence[str]) -> int | None:
     """Return the number of ranks: lines ``# Rank``, or what the first line of a CSV file says."""
     if devices := _devices(about):
-        return max(devices) + 1  # a page can show some of them only
+        return max(rank for rank, _, _ in devices) + 1  # a page can show some of them only
     said = next(iter(about), "")
     found = next((found for pattern in _RANKS if (found := re.search(pattern, said))), None)
     return None if found is None else math.prod(int(number) for number in found.groups())
 
 
-def _devices(about: Iterable[str]) -> list[int]:
-    return [int(found[1]) for line in about if (found := re.match(r"\s*#\s+Rank\s+([0-9]{1,7})\s", line))]
+def _devices(about: Iterable[str]) -> list[tuple[int, str | None, str | None]]:
+    """Return the rank, host and GPU of each line ``# Rank``."""
+    return [(int(found[1]), found[2], found[3]) for line in about if (found := _DEVICE.match(line))]
 
 
 def _version(about: Iterable[str]) -> Version | None:
@@ -273,7 +281,11 @@ def _checked(
     )
     warnings = (*_contradictions(lines, collective, ranks), *_whole(about, lines))
     said = tuple(f"{os.fspath(path)}{warning}" for warning in warnings)
-    return Log(collective, ranks, _version(about), rows, said, os.fspath(path))
+    devices = _devices(about)
+    whole = len({rank for rank, host, _ in devices if host}) == ranks
+    hosts = len({host for _, host, _ in devices}) if whole else None
+    gpu = next((name for _, _, name in devices if name), None)
+    return Log(collective, ranks, _version(about), rows, said, os.fspath(path), hosts, gpu)
 
 
 def _contradictions(lines: Sequence[_Line], collective: str, ranks: int | None) -> Iterator[str]:
@@ -301,7 +313,7 @@ def _whole(about: Sequence[str], lines: Sequence[_Line]) -> Iterator[str]:
     text = any("(us)" in line for line in about)
     if text and not any("Avg bus bandwidth" in line or line.startswith(_OWN_END) for line in about):
         yield ": ends without '# Avg bus bandwidth', so larger sizes may be missing"
-    if len(devices := _devices(about)) > 1 and max(devices) == 0:
+    if len(devices := _devices(about)) > 1 and not any(rank for rank, _, _ in devices):
         yield f": {len(devices)} processes are rank 0 each, as without MPI: each measured itself alone"
     if spoilt := [line.number for line in lines if line.wrong_values]:
         yield f":{spoilt[0]}: nccl-tests found wrong results in lines {some_of([str(one) for one in spoilt], 4)}"

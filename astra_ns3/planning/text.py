@@ -17,11 +17,10 @@ from astra_ns3.report.alignment import aligned, clock, number_text, percent, tab
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, counted, exact_bytes, format_bytes, format_time
-from astra_ns3.whole_file import PLAN_TABLE, WHOLE_MODEL
+from astra_ns3.whole_file import WHOLE_MODEL
 from astra_ns3.workload.memory.room import WHY_TIGHT, memory_text, roomy_bytes
 
 _ON_PACKETS, _PLAYED_THERE = "on packets", "played there"
-_FIRST = f"its file is {NEXT} ({PLAN_TABLE} and {BEST} go by first iterations)"
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
 
@@ -159,10 +158,9 @@ def iterations_text(plan: Plan, following: Found) -> str:
     if faster is None:
         words = f"the best is the fastest of {len(known)} in the second, too: {format_time(known[best])}"
     else:
-        times = f"{format_time(known[faster])}, with the best {format_time(known[best])}"
+        times = f"{format_time(known[faster])}, the best {format_time(known[best])} ({len(known)} played)"
         tight = " (tight in memory)" if plan.is_tight(faster) else ""
-        other = f"another plan (of {len(known)} played), {faster.name}{tight}"
-        words = f"the second iteration is shorter with {other}: {times}; {_FIRST}"
+        words = f"from the second iteration on, {faster.name}{tight} is faster: {times}; its file is {NEXT}"
     left = len(following.open)
     if not left:
         return f"{words}; no other's second is shorter"

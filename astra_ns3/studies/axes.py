@@ -14,7 +14,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.columns import columns_of, short_key
 from astra_ns3.studies.file import PartConfig, PresetPart, Study
-from astra_ns3.studies.keys import FILES_OF_POINTS, as_text, is_key, why_no_key
+from astra_ns3.studies.keys import FILES_OF_POINTS, as_text, is_key, lacks_key, why_no_key
 from astra_ns3.studies.sources import summary_of
 
 Label = str | int | float
@@ -82,13 +82,12 @@ def _instead(study: Study, axis: Axis, values: Values, others: Values, path: Key
 def _axis(study: Study, key: str, column: str, values: Values, path: KeyPath) -> Axis:
     if isinstance(values, Mapping):
         found = [_labelled(study, key, str(label), value, (*path, label)) for label, value in values.items()]
-    elif not is_key(key) and len(changes := [each for each in values if isinstance(each, Mapping) and each]) == len(
-        values
-    ):
+    elif lacks_key(key, values):
+        raise wrong(f"axis '{key}' with a list of values {why_no_key(key)}", study.document.where(path))
+    elif not is_key(key):
+        changes = [each for each in values if isinstance(each, Mapping)]
         found = [_labelled(study, key, _made_label(each), each, (*path, n)) for n, each in enumerate(changes)]
     else:
-        if not is_key(key):
-            raise wrong(f"axis '{key}' with a list of values {why_no_key(key)}", study.document.where(path))
         found = [
             AxisValue(_label(key, value), (Change(key, value, study.document.line((*path, index))),))
             for index, value in enumerate(values)

@@ -33,7 +33,7 @@ from astra_ns3.scenario.tenant import LARGEST_SEED
 from astra_ns3.studies.columns import RESERVED, columns_of
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS
-from astra_ns3.studies.keys import is_key, why_no_key
+from astra_ns3.studies.keys import is_key, lacks_key, why_no_key
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import PS_PER_SECOND
 
@@ -241,10 +241,11 @@ class StudyConfig(ConfigModel):
     @checked
     def _columns_have_names_of_their_own(self) -> None:
         for name, part in self.parts.items():
-            columns = list(columns_of(self, part).values())
-            for column in columns:
+            columns = columns_of(self, part)
+            taken = [*RESERVED, *MEASURES, *columns.values()]
+            for axis, column in columns.items():
                 refuse_key(
-                    column in RESERVED or column in MEASURES or columns.count(column) > 1,
+                    taken.count(column) > 1 and not lacks_key(axis, part.axes[axis]),
                     "parts",
                     f"part '{name}': a column '{column}' is there already; see 'names'",
                 )

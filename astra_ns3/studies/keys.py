@@ -58,6 +58,13 @@ def is_key(key: str) -> bool:
     return file_of(key, FILES_OF_POINTS) is not None or option_named(key) is not None
 
 
+def lacks_key(axis: str, values: object) -> bool:
+    """Whether an axis has plain values, which are of a key, and isn't called as one."""
+    if isinstance(values, Mapping) or is_key(axis) or not isinstance(values, Iterable):
+        return False
+    return not all(isinstance(each, Mapping) and each for each in values)
+
+
 def why_no_key(key: str) -> str:
     """Why a study can't change what the key names: a message."""
     plain = key.replace("-", "_")

@@ -8,14 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from astra_ns3.config.core.changing import changed
-from astra_ns3.config.core.document import KeyPath
+from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.placing import names_files, placed
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.formats.analytical import analytical_version
 from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.network.analytical_network import parse_analytical
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_type, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
+from astra_ns3.experiments.changes.setting import with_own_keys
 from astra_ns3.frozen import dataclass
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
@@ -32,11 +35,13 @@ class Source:
     config: AnyConfig
     compat: str = USUAL_COMPAT
     warnings: tuple[str, ...] = ()
+    document: Document | None = None
+    """The network's file, if its keys are read as they are."""
 
 
 def _network(path: str) -> Source:
     file = read_network_file(path)
-    return Source(file.network, file.compat or USUAL_COMPAT, file.warnings)
+    return Source(file.network, file.compat or USUAL_COMPAT, file.warnings, file.document)
 
 
 def _workload(path: str) -> Source:
@@ -122,6 +127,9 @@ class Sources:
         if kind == "network":
             from astra_ns3.config.network.packet_network import parse_network
 
+            document = Document(source, data)
+            if analytical_version(data) is not None:
+                return Source(parse_analytical(document), document=document)
             return Source(parse_network(data, source))
         raise wrong(f"key '{chosen.key}': found a mapping, expected the path of a workload file", source)
 
@@ -136,7 +144,8 @@ class Sources:
                 known.setdefault(path[:length], line)
         keys = ", ".join(change.key for change in changes)
         try:
-            made = parsed(read.config, data, self._study, known)
+            own = with_own_keys(read.config, read.document, settings, self._study)
+            made = parsed(read.config, data, self._study, known) if own is None else own
         except InputError as error:
             if str(error).startswith(self._study):
                 raise

@@ -72,7 +72,8 @@ def list_text(expansion: Expansion, outcomes: Mapping[str, PointOutcome], guesse
     known: set[str] = set()
     for point in expansion.points:
         guess = guesses.get(point.address)
-        again = "the same run as above" if point.address in known else clock(guess.seconds) if guess else "unknown"
+        played = "unknown" if point.address not in outcomes else "-"
+        again = "the same run as above" if point.address in known else clock(guess.seconds) if guess else played
         known.add(point.address)
         lines.append([point.name, state_of(point.address, outcomes), again, point.address[:8]])
     return f"{table(lines)}\n\n{aligned(_totals(expansion, outcomes, guesses))}"

@@ -235,7 +235,7 @@ def test_rows_that_are_the_same_are_one_with_their_count() -> None:
     )
     sections = {each.splitlines()[0]: each.splitlines()[1:] for each in found.text().split("\n\n")}
     assert len(found.ports) >= 2 * 16
-    waited = sections["where messages waited, all of them together"]
+    waited = sections["where messages waited (sums over messages)"]
     assert len(waited) <= 3
     assert all(" and 15 more  " in line and line.endswith(" each") for line in waited)
     assert len([line for line in sections["messages that took longest"] if line.startswith("  NPU ")]) <= 3

@@ -25,6 +25,7 @@ from astra_ns3.experiments.seeds import execute_seeds
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
 from astra_ns3.report.comparison.compare import compare
+from astra_ns3.report.comparison.text import difference_row
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.page.page import report_page
 from astra_ns3.report.pictures.kind import Choice
@@ -305,7 +306,11 @@ def test_two_runs_of_flows_are_compared_by_slowdown_and_completion(tmp_path: Pat
     changes = {each.name: (each.a, each.b) for each in group.differences}
     assert changes["slowdown max"][1] == 1.0
     assert changes["slowdown max"][0] == pytest.approx(2, rel=0.1)  # both through the receiver's line
-    assert {"completion p99", "goodput"} <= set(changes)
+    assert "completion p99" in changes
+    (goodput,) = (difference_row(each) for each in group.differences if each.name == "goodput")
+    # 200 KB: through the receiver's line one behind the other, and over 1 ms and 8.7 us.
+    assert [each.endswith(" Gb/s") for each in goodput[1:3]] == [True, True]
+    assert float(goodput[2].split()[0]) == pytest.approx(8 * 200e3 / 1.0087e6, rel=0.01)
     assert [group for group in compared.groups if group.name == "flows by size"]
 
 

@@ -290,6 +290,28 @@ def test_what_changes_nothing_is_said_by_every_command_of_nccl(tmp_path: Path) -
     assert fitted.json["warnings"] == compared.json["warnings"]
 
 
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        ("1xdgx-h100", []),
+        ("2xdgx-h100", ["its 2 ranks ran on 1 host, here on 2 servers: see --servers and --gpus"]),
+        (
+            "1xdgx-a100",
+            ["its GPUs are NVIDIA H100 80GB HBM3, unlike those of 1 x dgx-a100 (2 GPUs each): see --servers"],
+        ),
+    ],
+)
+def test_servers_unlike_the_hosts_and_gpus_of_a_log_are_warned_of(
+    tmp_path: Path, servers: str, said: list[str]
+) -> None:
+    ranks = [f"#  Rank  {each} Pid 15 on node-1 device  {each} [0x0f] NVIDIA H100 80GB HBM3" for each in range(2)]
+    head, row = "# size count type redop root time algbw busbw", "1048576 262144 float sum -1 20.0 52.43 52.43"
+    log = tmp_path / "all_reduce.log"
+    log.write_text("\n".join([*ranks, head, row, "# Avg bus bandwidth : 52.43", ""]), encoding="utf-8")
+    compared = command("nccl", "compare", str(log), "--servers", servers, "--json")
+    assert compared.json["warnings"] == [f"{log}: {words}" for words in said]
+
+
 def test_variables_of_the_environment_are_told_not_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCCL_ALGO", "Ring")
     monkeypatch.setenv("NCCL_PROTO", "LL")

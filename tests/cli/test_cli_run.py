@@ -126,6 +126,7 @@ def test_a_run_that_stops_early_has_its_exit_status_and_its_files(
         (["--record", "flows,layer", "--output", "out"], "record 'layer' is not one of"),
         (["--hook", "nowhere.py"], "nowhere.py: no such hook file"),
         (["--outptu", "x"], "No such option"),
+        (["--output"], "requires an argument. (see 'astra-ns3 run --help')"),
         (["--cores", "0"], "cores is '0', expected a whole number from 1 to 1024, or auto"),
         (["--cores", "many"], "cores is 'many', expected a whole number from 1 to 1024, or auto"),
     ],

@@ -141,6 +141,8 @@ def test_a_list_says_what_is_there_and_what_the_rest_takes(folder: Path) -> None
     assert "of one core, start included; at most" in listed.stdout
     assert not (folder / "out").exists()
     study(folder, small_study(), "--only", "comm_scale=0.01", "--quiet")
+    done, left = study(folder, small_study(), "--list").stdout.splitlines()[1:3]
+    assert [line.split()[-2] == "-" for line in (done, left)] == [True, False]
     points = json.loads(study(folder, small_study(), "--list", "--json").stdout)["points"]
     assert [point["status"] for point in points] == ["done", "not played"]
     assert points[0]["forecast_seconds"] is None

@@ -54,8 +54,10 @@ def test_a_plan_tells_the_time_of_second_iterations_and_writes_the_model_of_a_fa
     save_plan(plan)
     faster, text = faster_next(plan), plan_text(plan)
     assert (None if faster is None else faster.zero) == faster_stage
-    assert (f" played), {'' if faster is None else faster.name}: " in text) == (faster is not None)
-    assert ("its file is best-next.yaml (plan.csv" in text) == (faster is not None)
+    assert (f"from the second iteration on, {'' if faster is None else faster.name} is faster: " in text) == (
+        faster is not None
+    )
+    assert ("its file is best-next.yaml" in text) == (faster is not None)
     assert (request.folder / "best-next.yaml").is_file() == ("best-next.yaml" in text) == (faster is not None)
     _check_why(plan)
     rows = {row["plan"]: row["next_us"] for row in ranked_rows(plan)}

@@ -167,6 +167,7 @@ def _no_group(found: str, fields: Mapping[str, FieldInfo]) -> PydanticCustomErro
     """Return the error of something that stands in the place of a group of keys."""
     keys = some_of(field.alias or name for name, field in fields.items())
     keys += "" if any(field.is_required() for field in fields.values()) else "; {} takes the defaults"
+    keys += "; null leaves the key out" if found == "False" else ""
     words = {"found": {"True": "true (on)", "False": "false (off)"}.get(found, found), "keys": keys}
     return PydanticCustomError("not_a_group", "found {found}, expected keys and values: {keys}", words)
 

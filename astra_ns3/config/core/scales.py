@@ -9,10 +9,10 @@ from astra_ns3.errors import refuse
 
 def check_scales(comm_scale: float, compute_scale: float) -> None:
     """Raise InputError for a factor on bytes that is not above 0, or a factor on times that is below 0."""
-    refuse(not (_is_finite(comm_scale) and comm_scale > 0), f"comm-scale is {comm_scale}, expected a number above 0")
+    refuse(not (_is_finite(comm_scale) and comm_scale > 0), f"comm-scale is {comm_scale!r}, expected a number above 0")
     refuse(
         not (_is_finite(compute_scale) and compute_scale >= 0),
-        f"compute-scale is {compute_scale}, expected a number not below 0",
+        f"compute-scale is {compute_scale!r}, expected a number not below 0",
     )
 
 

@@ -159,6 +159,16 @@ _SIGNS: tuple[Sign, ...] = (
     Sign("a network file", lambda seen: seen.has("topology") or seen.has("topology-name"), NETWORK),
     Sign("a config.txt of HPCC's simulator", _is_config_txt, NETWORK),
     Sign(
+        "NCCL's own topology or graph",
+        lambda seen: re.search("<(system|graphs) ", seen.text) is not None,
+        advice="describe the servers in a network file, or give astra-ns3 nccl --servers",
+    ),
+    Sign(
+        "SimAI's busbw.yaml, a bus bandwidth for each collective",
+        lambda seen: "allreduce,:" in seen.text,
+        advice="rates of links in a network file, and algorithms, give the bandwidths here",
+    ),
+    Sign(
         "a graph",
         _is_graph,
         NETWORK,  # whose reader says what it lacks

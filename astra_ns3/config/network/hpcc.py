@@ -88,7 +88,7 @@ def _refuse(values: HpccValues) -> None:
     values.refuse(
         bool(values.get("LINK_DOWN", (0, 0, 0))[0]),
         "LINK_DOWN",
-        "takes a link down, which is not supported yet; supported: 0 0 0",
+        "takes a link down, expected 0 0 0: events of a scenario take links down (docs/scenario.md)",
     )
     values.refuse(values.get("ERROR_RATE_PER_LINK", 0.0) >= 1, "ERROR_RATE_PER_LINK", "is 1 or more, expected below 1")
     values.refuse(

@@ -228,14 +228,21 @@ def _check_read(workload: Workload, settings: Sequence[Setting]) -> None:
 
 
 def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
-    """An analytical network's own keys are set in its file's data; those of all others are ours."""
-    document = file.document
-    if isinstance(file.network, AnalyticalNetwork) and document is not None:
-        data = _plain(document)
-        if {setting.keys[0].replace("-", "_") for setting in settings} & {key.replace("-", "_") for key in data}:
-            made, _ = changed(data, data, settings, Path())
-            return replace(file, network=parse_analytical(Document(_CHANGED, made)), document=None)
-    return replace(file, network=_set(file.network, settings), document=None)
+    made = with_own_keys(file.network, file.document, settings, _CHANGED)
+    return replace(file, network=_set(file.network, settings) if made is None else made, document=None)
+
+
+def with_own_keys(
+    network: AnyConfig, document: Document | None, settings: list[Setting], source: str
+) -> AnalyticalNetwork | None:
+    """Return an analytical network with other values of its file's own keys; None: the keys are ours.
+
+    ``document``: the network's file; ``source``: for messages. Raises InputError.
+    """
+    data = {} if document is None or not isinstance(network, AnalyticalNetwork) else _plain(document)
+    if {setting.keys[0].replace("-", "_") for setting in settings} & {key.replace("-", "_") for key in data}:
+        return parse_analytical(Document(source, *changed(data, data, settings, Path())))
+    return None
 
 
 def _plain(document: Document) -> JsonObject:

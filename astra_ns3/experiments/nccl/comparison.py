@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
@@ -11,7 +14,10 @@ from astra_ns3.nccl.comparing import ComparedRow, Comparison, Errors, compare, e
 from astra_ns3.nccl.constants import FUNCTIONS
 from astra_ns3.nccl.logs import Log
 from astra_ns3.nccl.tuning import believed_us
+from astra_ns3.units import counted
 
+_GENERATIONS = {"V": 7, "A": 8, "H": 9, "B": 10}  # NVIDIA's letters: the compute capability's first digits
+_MOST_GPUS_OF_A_HOST = 16  # a larger server is an NVLink domain of several trays
 RATIOS = (0.8, 1.25)
 """Ours over measured; outside, the two part."""
 _HEAD = (
@@ -59,8 +65,20 @@ def check_operation(log: Log) -> None:
 
 def warnings_of(*measured: tuple[Log, Machine]) -> tuple[str, ...]:
     """Return what to warn of in logs and in NCCL's settings, each once."""
-    words = (words for log, machine in measured for words in (*log.warnings, *machine.warnings))
+    words = (words for each in measured for words in (*each[0].warnings, *_unlike(*each), *each[1].warnings))
     return tuple(dict.fromkeys(words))
+
+
+def _unlike(log: Log, machine: Machine) -> Iterator[str]:
+    """Yield in which points the log's lines of ranks name other hosts or GPUs than the servers have."""
+    servers, server = machine.servers, machine.communicator.server
+    hosts = servers if log.hosts is None else log.hosts
+    if hosts < servers or (hosts > servers and server.gpus <= _MOST_GPUS_OF_A_HOST):
+        ran = f"{log.path}: its {log.ranks} ranks ran on {counted(hosts, 'host')}"
+        yield f"{ran}, here on {counted(servers, 'server')}: see --servers and --gpus"
+    letter = None if log.gpu is None else re.search(r"\bG?([VAHB])[0-9]{2,3}\b", log.gpu)
+    if letter and _GENERATIONS[letter[1]] != server.compute_capability // 10:
+        yield f"{log.path}: its GPUs are {log.gpu}, unlike those of {machine.words}: see --servers"
 
 
 def compare_with(log: Log, machine: Machine, seed: int = 1) -> LogComparison:

@@ -58,7 +58,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Difference:
-    """A number that differs. ``unit``: ``ps``, ``bytes``, ``gbytes_per_s``, or nothing for a count."""
+    """A number that differs. ``unit``: ``ps``, ``bytes``, ``bps``, ``gbytes_per_s``, or nothing for a count."""
 
     name: str
     unit: str

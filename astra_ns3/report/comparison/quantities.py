@@ -14,8 +14,6 @@ from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_pa
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
 
-_BITS_OF_A_GIGABYTE = 8 * 10**9
-
 Quantities = dict[str, tuple[str, float]]
 
 _PASSES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
@@ -88,7 +86,7 @@ def flows(run: Records) -> Quantities | None:
     found_of = run.metadata["flows"]
     found: Quantities = {"delivered": ("", found_of["delivered"])}
     if found_of["goodput_bps"] is not None:
-        found["goodput"] = ("gbytes_per_s", found_of["goodput_bps"] / _BITS_OF_A_GIGABYTE)
+        found["goodput"] = ("bps", found_of["goodput_bps"])
     return found | (_of_sizes("", found_of["all"]) if found_of["all"] else {})
 
 

@@ -8,7 +8,7 @@ from math import floor
 from astra_ns3.config.core.plain import Json
 from astra_ns3.report.alignment import given_text, ranges, table
 from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Absent, Difference
-from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
+from astra_ns3.units import EXACT_BY_KEY, format_rate, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
 """Rows of each group; the rest is counted, and in the JSON."""
@@ -46,6 +46,8 @@ def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> st
     sign = "-" if value < 0 else "+" if signed else ""
     if unit == "ps":
         return f"{sign}{format_time(floor(abs(value)))}"
+    if unit == "bps":
+        return f"{sign}{format_rate(floor(abs(value)))}"
     number = f"{abs(value):,}" if isinstance(value, int) else f"{abs(value):.4g}"
     return f"{sign}{number} GB/s" if unit == "gbytes_per_s" else f"{sign}{number}"
 

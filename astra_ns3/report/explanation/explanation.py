@@ -413,7 +413,7 @@ def _links(found: Explanation) -> str:
     if not found.ports:
         return ""
     rows = _rows_with_counts([(port, format_time(ps)) for port, ps in found.ports])
-    return f"where messages waited, all of them together\n{aligned(rows, '  ')}"
+    return f"where messages waited (sums over messages)\n{aligned(rows, '  ')}"
 
 
 def _jobs(found: Explanation) -> str:
@@ -421,7 +421,7 @@ def _jobs(found: Explanation) -> str:
         return ""
     rows = [(job, format_time(ps)) for job, ps in found.jobs]
     rows += [(f"  {each.words}", format_time(each.time_ps)) for each in found.others]
-    return f"whose messages they waited behind, all of them together\n{aligned(rows, '  ')}"
+    return f"whose messages they waited behind (sums over messages)\n{aligned(rows, '  ')}"
 
 
 def _npus(found: Explanation) -> str:
@@ -439,7 +439,7 @@ def _numbers(found: Explanation) -> str:
         lines.append(f"NPUs are numbered in their job ({npu}), hosts and switches in the network")
     if found.switches:
         lines.append(f"switches: {', '.join(f'{switch} is {name}' for switch, name in found.switches.items())}")
-    return "\n".join(lines)
+    return "\n  ".join(["numbering", *lines]) if len(lines) > 1 else "".join(lines)
 
 
 def _congested(found: Explanation) -> str:

@@ -142,14 +142,20 @@ def network_changes(runs: Sequence[Shown]) -> Markup:
 
 
 def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
-    """Heading and tables of each further run against the first."""
-    for other in runs[1:]:
-        comparison = compare(runs[0].run, other.run, (runs[0].name, other.name))
-        heading = f"{other.name} against {runs[0].name}"
+    """Heading and tables of each further run against the first: of jobs, against the first job of the same name."""
+    jobs = [(shown.run.metadata.get("job") or {}).get("name") for shown in runs]
+    for place, other in enumerate(runs[1:], 1):
+        job = jobs[place]
+        number = jobs.index(job) if job in jobs[:place] else 0
+        first = runs[number]
+        if job and jobs[number] not in (job, None):
+            continue
+        comparison = compare(first.run, other.run, (first.name, other.name))
+        heading = f"{other.name} against {first.name}"
         if comparison.equal:
             yield heading, tag("p", "Nothing differs.")
             continue
-        head = ("", runs[0].name, other.name)
+        head = ("", first.name, other.name)
         parts: list[object] = [tag("p", note) for note in comparison.notes]
         keys = [
             (key_text(each.key), *(tag("span", value_text(each.key, value)) for value in (each.a, each.b)))

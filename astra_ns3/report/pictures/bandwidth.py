@@ -80,7 +80,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             )  # fmt: skip
     if not series:
         raise Missing("no collective ended: run a workload that has some, to its end")
-    x = Axis("bytes of each NPU", log=True, sizes=True)
+    x = Axis("size that each NPU brings", log=True, sizes=True)
     return Figure([Panel(x, _Y, series, "all collectives that ended", height=3.8)], notes)
 
 

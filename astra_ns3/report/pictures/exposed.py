@@ -110,7 +110,7 @@ KIND = Kind(
     _in_file,
     Section(
         "Compute against exposed communication",
-        "Each NPU's time: they add up to its finish; of a job that began again, to the last try's time.",
+        "Both add up to an NPU's finish; after a restart, to its last try's time.",
         _on_page,
     ),
     more=("layers",),

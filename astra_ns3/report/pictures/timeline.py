@@ -189,10 +189,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         panels.append(_lanes(shown, tracks, end_ps, unit))
     if not panels:
         raise Missing(remedy_of(runs[0], "operations"))
-    told = (
-        f"A lane with more turns than {resolution} is drawn in so many equal parts, each of one kind or empty, such "
-        "that lengths are right on the whole."
-    )
+    told = f"Lanes with over {resolution} changes are drawn in {resolution} equal parts; total lengths are right."
     return Figure(panels, [*notes, told])
 
 

@@ -23,6 +23,7 @@ CHANGE = "what is changed"
 BASE = "base"
 _SEED = "seed"
 _MOST_TOLD = 4
+_BARE = ("none", "on", "off")
 
 
 @dataclass(frozen=True)
@@ -244,9 +245,9 @@ def _by_unit(title: str, series: list[Series]) -> list[tuple[str, tuple[Series, 
 
 
 def named(axis: str, label: Label) -> str:
-    """A value of an axis for a legend: a number alone would say nothing."""
-    number = not isinstance(label, str) or parse_any(label) is not None
-    return f"{axis} {label_text(label)}" if number else str(label)
+    """A value of an axis for a legend: a number, ``none``, ``on`` or ``off`` alone would say nothing."""
+    bare = not isinstance(label, str) or label in _BARE or parse_any(label) is not None
+    return f"{axis} {label_text(label)}" if bare else str(label)
 
 
 def missing_words(view: View, rows: Iterable[Row]) -> str:

@@ -11,7 +11,7 @@ from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.config.transports.roce import Reliability, RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
-from astra_ns3.transport.roce.control_check import control_warnings, marking_warnings
+from astra_ns3.transport.roce.control_check import control_warnings, marking_warnings, unmarked_warnings
 from astra_ns3.transport.roce.idle_keys import idle_key_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
@@ -39,10 +39,10 @@ def check_roce(
         f"{format_rate(slowest)} of a host's link",
     )
     _check_rounding(parameters, outline)
-    warnings: list[str] = []
+    warnings = list(unmarked_warnings(transport.congestion_control, outline.switches))
     for switch in outline.switches:
         _check_buffer(switch, parameters)
-        warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
+        warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority)
     warnings += [*window_warnings(transport, parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
     warnings += [*control_warnings(parameters, outline), *idle_key_warnings(transport, parameters, outline)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from astra_ns3.config.transports.roce_control import RoceControl
@@ -45,11 +45,15 @@ def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Ite
             return
 
 
-def marking_warnings(switch: SwitchOutline, wire_bytes: int, priority: int, control: RoceControl) -> Iterator[str]:
+def unmarked_warnings(control: RoceControl, switches: Sequence[SwitchOutline]) -> Iterator[str]:
+    """A control that waits for marks where no switch marks; NVSwitches beside switches that do never mark."""
+    if control.needs_ecn and switches and not any(switch.config.marking for switch in switches):
+        yield f"congestion_control {control.kind} waits for ECN marks, but no switch marks (ecn: off)"
+
+
+def marking_warnings(switch: SwitchOutline, wire_bytes: int, priority: int) -> Iterator[str]:
     """Thresholds that no queue reaches, or reaches only when its senders are paused; ``wire_bytes``: largest frame."""
     if not switch.config.marking:
-        if control.needs_ecn:
-            yield f"congestion_control {control.kind} waits for ECN marks, but a switch marks nothing (ecn: off)"
         return
     by_credit = switch.config.credits is not None
     for rate_bps in sorted({port.rate_bps for port in switch.ports}):

@@ -123,6 +123,7 @@ class _Chain:
 
     def _error(self, node: GraphNode, why: str) -> InputError:
         return wrong(
-            f"{why}; SimAI's text says one thing after the other, and collectives that nothing waits for",
+            f"{why}; SimAI's text can't express it, only operations one after another and collectives that nothing "
+            "waits for",
             location(self._workload, self._npu, node),
         )

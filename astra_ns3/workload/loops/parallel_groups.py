@@ -58,7 +58,8 @@ def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGr
     experts = workload.expert_parallel_npus or 1
     refuse(
         workload.npus is not None and workload.npus != npus,
-        f"all_gpus is {workload.npus}, but the network has {counted(npus, 'NPU')}",
+        f"all_gpus is {workload.npus}, but the network has {counted(npus, 'NPU')}: edit all_gpus, or add --set "
+        f"workload.npus={npus}",
         workload.source,
     )
     refuse(

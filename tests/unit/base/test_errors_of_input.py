@@ -115,5 +115,5 @@ def test_of_many_words_the_first_are_told_and_how_many_more_there_are(count: int
 def test_the_last_word_of_a_key_stands_for_the_whole_key() -> None:
     keys = ("parallel.tensor", "parallel.sequence", "training.sequences")
     assert nearest("tensor", keys) == "; did you mean 'parallel.tensor'?"
-    assert nearest("sequence", keys) == "; did you mean 'parallel.sequence'?"
+    assert nearest("sequence", ("sequence_length", *keys)) == "; did you mean 'parallel.sequence'?"
     assert nearest("sor", keys) == ""

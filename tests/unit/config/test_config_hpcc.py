@@ -277,7 +277,7 @@ def test_going_back_to_zero_has_its_chunk(tmp_path: Path) -> None:
             "KMIN_MAP has 1600 for rate 100000000000, above",
         ),
         ({"PMAX_MAP": MAPS["KMIN_MAP"]}, "PMAX_MAP has 400 for rate 100000000000, expected at most 1"),
-        ({"LINK_DOWN": "5 0 3"}, "LINK_DOWN takes a link down, which is not supported"),
+        ({"LINK_DOWN": "5 0 3"}, "LINK_DOWN takes a link down, expected 0 0 0: events"),
         ({"LINK_DOWN": "0 0"}, "LINK_DOWN has 2 words behind it, expected 3"),
         ({"NIC_TOTAL_PAUSE_TIME": "3"}, "NIC_TOTAL_PAUSE_TIME makes NICs pause"),
         ({"SAMPLE_FEEDBACK": "1", "CC_MODE": "3"}, "SAMPLE_FEEDBACK is 1, which is not supported with CC_MODE 3"),

@@ -156,6 +156,7 @@ def test_models_are_frozen(tmp_path: Path) -> None:
             "reduction: on",
             r":7: key 'topology\.switch\.reduction': found true \(on\), expected .*; \{\} takes the defaults",
         ),
+        ("buffer: 1GB", "pfc: off", r"pfc': found false \(off\), .*; \{\} takes the defaults; null leaves the key out"),
         (
             "[host3,",
             "{ports: all} #",

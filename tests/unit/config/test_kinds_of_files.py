@@ -69,6 +69,8 @@ FILES: list[tuple[str, str | bytes, str, str | None, str]] = [
     ),
     ("graph.graphml", "<?xml version='1.0'?><graphml/>", "a graph", None, "kind: file"),
     ("topology.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n", "a graph", None, "kind: file"),
+    ("topo.xml", '<system version="1"><cpu/></system>', "NCCL's own topology or graph", None, "--servers"),
+    ("busbw.yaml", "test\nTP:\n  allreduce,: 300\n", "SimAI's busbw.yaml", None, "rates of links in a network file"),
     ("ring.xml", "<algo name='ring'></algo>", "a schedule of a collective", None, "file:{path}"),
     ("flows.parquet", b"PAR1\x00\x15\x04", "a table in Parquet", None, "report and plot"),
     ("index.sqlite", b"SQLite format 3\x00\x10", "a database", None, "study"),

@@ -53,6 +53,7 @@ def written(folder: Path, text: str, name: str = "run.log") -> Path:
 def test_a_new_log_names_its_collective_ranks_and_version(tmp_path: Path) -> None:
     log = read_log(written(tmp_path, NEW))
     assert (log.collective, log.ranks, log.version) == ("all_reduce", 2, Version(2, 28))
+    assert (log.hosts, log.gpu) == (1, "NVIDIA H100")
     assert log.rows == ROWS
     assert log.warnings == ()
 
@@ -98,7 +99,8 @@ def test_columns_whose_cells_are_blank_are_passed_over(tmp_path: Path) -> None:
 
 def test_a_page_that_shows_some_ranks_has_as_many_as_the_last_says(tmp_path: Path) -> None:
     text = NEW.replace("#  Rank  1 Group", "#  Rank 15 Group")
-    assert read_log(written(tmp_path, text)).ranks == 16
+    log = read_log(written(tmp_path, text))
+    assert (log.ranks, log.hosts) == (16, None)
 
 
 def test_csv_of_times_in_place_only_is_read(tmp_path: Path) -> None:
@@ -183,7 +185,7 @@ def test_what_contradicts_itself_is_a_warning(tmp_path: Path, old: str, new: str
         (NEW.replace("     1048576 ", "           4 "), "run.log:15: size is 4 after 8, expected sizes that rise"),
         (NEW.replace("30.00", "-1.00"), "run.log:16: time is -1 us, expected more than 0"),
         (NEW.replace("30.00", "many"), "run.log:16: found 'many', expected a number"),
-        (NEW.replace("all_reduce_perf", "other"), "run.log: found no name of a collective"),
+        (NEW.replace("all_reduce_perf", "other"), "found no name of a collective.*: rename it as all_reduce-1.log"),
         (NEW.replace("# Using devices", "rccl-tests: Version develop\n# Using devices"), "expected one of nccl-tests"),
         ("size_bytes,count,time\n8,2,1\n", "run.log:1: found no column oop_time_us"),
     ],

@@ -56,8 +56,9 @@ def test_switches_are_called_what_the_networks_kind_calls_them(topology: Any, na
 
 def test_an_explanation_says_which_numbers_are_a_jobs_and_what_switches_are_called() -> None:
     job = Explanation("run x", 100, 0, 100, first_npu=2, switches={"switch0": "leaf 0", "switch2": "spine 0"}).text()
-    assert (
-        "NPUs are numbered in their job (NPU 0 here is the network's NPU 2), hosts and switches in the network" in job
-    )
-    assert "switches: switch0 is leaf 0, switch2 is spine 0" in job
+    assert job.split("\n\n")[-1].splitlines() == [
+        "numbering",
+        "  NPUs are numbered in their job (NPU 0 here is the network's NPU 2), hosts and switches in the network",
+        "  switches: switch0 is leaf 0, switch2 is spine 0",
+    ]
     assert "numbered" not in Explanation("run x", 100, 0, 100).text()

@@ -509,7 +509,10 @@ def test_the_folder_of_a_scenario_gives_the_page_of_its_jobs(tmp_path: Path) -> 
     found = CliRunner().invoke(report_command, [str(folder), "-o", str(output)], catch_exceptions=False)
     assert found.exit_code == 0
     runs = [astra_ns3.Result.load(folder / f"job-{name}") for name in jobs]
-    assert output.read_text(encoding="utf-8").replace(page._plotly(), "") == page_of(*runs)
+    text = output.read_text(encoding="utf-8").replace(page._plotly(), "")
+    assert text == page_of(*runs)
+    assert "job-b against job-a" not in text
+    assert page_of(*runs, *runs).count("</h2><p>Nothing differs.") == 2
 
 
 def test_runs_of_folders_with_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -623,6 +626,8 @@ def test_the_command_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     error = CliRunner().invoke(report_command, ["run", "-o", "/proc/none/page.html"], standalone_mode=False).exception
     assert isinstance(error, InputError)
     assert str(error) == "/proc/none/page.html: cannot be written: No such file or directory"
+    error = CliRunner().invoke(report_command, ["run", "-o", "page.pdf"], standalone_mode=False).exception
+    assert str(error) == "page.pdf: a report's file ends in .html, .htm"
 
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=30)

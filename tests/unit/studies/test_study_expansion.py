@@ -182,6 +182,20 @@ def test_a_collective_is_changed_by_its_name() -> None:
     assert layer.weight_gradient.collective is CollectiveKind.ALL_TO_ALL
 
 
+@pytest.mark.parametrize("inline", [False, True])
+def test_an_analytical_network_s_own_keys_can_be_an_axis(inline: bool, tmp_path: Path) -> None:
+    network: dict[str, Any] = {"topology": ["Ring"], "npus_count": [8], "bandwidth": [50.0], "latency": [500.0]}
+    file = str(written(tmp_path, network, "ring.yml"))
+    base = {"network": network if inline else file, "backend": "analytical"}
+    grids = [
+        point.request.network.grid  # type: ignore[union-attr]
+        for point in expanded(study_of(base, one={"network.bandwidth": [[50.0], [100.0]]})).points
+    ]
+    assert [grid[0].bytes_per_ns for grid in grids] == pytest.approx([50 * 2**30 / 1e9, 100 * 2**30 / 1e9])
+    with pytest.raises(InputError, match=r"study.yaml:\d+: key 'bandwidth.0': found -1"):
+        expand(read_study(written(tmp_path, study_of({**base, "network.bandwidth": [-1]}))))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -223,6 +223,12 @@ def test_layers_of_several_axes_are_named_after_them() -> None:
     assert names == [f"tensor {one}, mb {other}" for one in (1, 2) for other in (1, 2)]
 
 
+def test_a_value_that_says_nothing_alone_is_named_after_its_axis() -> None:
+    control = AxisView("control", "network.transport.congestion_control", ("none", "dcqcn"))
+    (legend,) = drawn(view(WINDOW, control), config(x="window", y=["finish_us"], by="control")).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["control none", "dcqcn"]
+
+
 def test_equal_figures_give_equal_files(tmp_path: Path) -> None:
     for name in ("a", "b"):
         written(view(SYSTEM), config(title="Mine"), tmp_path, name)

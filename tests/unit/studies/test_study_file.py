@@ -83,6 +83,7 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("[1MiB, 32MiB]", "1MiB", "10: key 'parts.buffers.axes.network.topology.switch.buffer': found '1MiB'"),
         ("[1MiB, 32MiB]", "[1MiB, 1MiB]", "10: axis 'network.topology.switch.buffer' has two values '1MiB'"),
         ("network.topology.switch.buffer:", "buffer:", "10: axis 'buffer' with a list of values is no option of a run"),
+        ("network.topology.switch.buffer:", "npus:", "10: axis 'npus' with a list of values is no option of a run"),
         ("title: Two buffers", "base2: 1", "1: key 'base2': unknown key"),
     ],
 )  # fmt: skip
@@ -120,12 +121,13 @@ def test_an_option_out_of_range_is_told_where_it_stands(tmp_path: Path) -> None:
 
 
 def test_all_points_that_are_wrong_are_told_at_once() -> None:
-    study = study_of(one={"passes": [0, 1, -1]}, two={"scale": [0]})
+    study = study_of(one={"passes": [0, 1, -1]}, two={"scale": [0], "comm_scale": [0.25, 0]})
     with pytest.raises(InputError) as caught:
         expanded(study)
     message = str(caught.value)
     assert message.startswith("study: passes is 0")
-    assert "(and 2 more: " in message
+    assert "(and 3 more: " in message
+    assert "comm-scale is 0, expected a number above 0" in message
     assert "passes is -1" in message
     assert "scale is 0" in message
     assert "\n" not in message

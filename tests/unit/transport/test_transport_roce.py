@@ -268,7 +268,7 @@ def test_what_contradicts_itself_is_refused() -> None:
             "a switch has no pfc and no credits, so packets can be lost, and go-back-n sends all",
         ),
         ({"priority": 4}, LOSSLESS, "pfc of a switch holds for priority 3, data have 4"),
-        ({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": "off"}, "dcqcn waits for ECN marks, but a switch marks"),
+        ({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": "off"}, "dcqcn waits for ECN marks, but no switch marks"),
         ({"congestion_control": "dctcp"}, {**LOSSLESS, "ecn": False}, "dctcp waits for ECN marks"),
         ({}, {"buffer": "32MiB", "ecn": {"kmin": "40MB", "kmax": "50MB"}}, "no packet is ever marked"),
         ({}, {"buffer": "9MB", "alpha": 0.125, "ecn": {"kmin": "1MB", "kmax": "2MB"}}, "below the 1 MB that a queue"),
@@ -328,6 +328,15 @@ def test_what_contradicts_itself_is_refused() -> None:
 )
 def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any], message: str) -> None:
     assert any(message in warning for warning in warnings(transport, switch))
+
+
+def test_a_control_may_wait_for_marks_beside_an_nvswitch_that_never_marks() -> None:
+    network = config({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": {"kmin": "100KB", "kmax": "400KB"}})
+    shape = star(network)
+    (marks,) = shape.switches
+    never = replace(marks, config=marks.config.model_copy(update={"ecn": None}))
+    assert checked(network, replace(shape, switches=(marks, never))) == []
+    assert "no switch marks" in checked(network, replace(shape, switches=(never,)))[0]
 
 
 def test_a_timeout_is_above_the_round_trip_of_an_idle_network() -> None:

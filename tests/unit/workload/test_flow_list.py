@@ -35,7 +35,7 @@ def test_a_flow_that_waits_for_itself_is_refused() -> None:
 
 
 def test_a_flow_that_waits_for_one_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match="flow 1 waits for flow 7, there are 3, 0 to 2"):
+    with pytest.raises(InputError, match="flow 1 waits for flow 7, expected one of 0 to 2"):
         three([(), (7,), ()])
 
 

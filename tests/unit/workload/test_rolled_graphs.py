@@ -138,7 +138,7 @@ def test_a_loop_of_astra_sims_is_written_by_way_of_its_graph(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("graph", "words"),
     [
-        ((compute(1, 1), compute(2, 1)), "node 2 'c2': may run beside node 1 'c1'; SimAI's text says one thing after"),
+        ((compute(1, 1), compute(2, 1)), "node 2 'c2': may run beside node 1 'c1'; SimAI's text can't express it"),
         ((compute(1, 1), collective(2, 8, 1), compute(3, 1, 1), compute(4, 1, 2, 3)), "node 3 'c3': may run beside"),
         ((compute(1, 1, on_host=True),), "node 1 'c1': is work of the host"),
         ((compute(1, 1)._replace(duration_ps=1),), "node 1 'c1': lasts no whole number of nanoseconds, which SimAI's"),

@@ -109,7 +109,11 @@ def test_every_part_of_a_dimension_that_is_cut_has_its_bandwidth_and_algorithm()
 @pytest.mark.parametrize(
     ("workload", "dimensions", "message"),
     [
-        (_workload(2, npus=16), (8,), "w: all_gpus is 16, but the network has 8 NPUs"),
+        (
+            _workload(2, npus=16),
+            (8,),
+            "w: all_gpus is 16, but the network has 8 NPUs: edit all_gpus, or add --set workload.npus=8",
+        ),
         (_workload(3), (8,), r"model_parallel_NPU_group 3 times pp 1 is 3, expected a divisor of the 8 NPUs"),
         (_workload(2, 1, 3), (8,), r"pp 3 is 6, expected a divisor"),
         (_workload(2, 3), (8,), r"ep is 3, expected a divisor of the 4 NPUs of a data-parallel group"),
