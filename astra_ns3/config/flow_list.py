@@ -78,7 +78,8 @@ class FlowList:
     ``sources``, ``destinations``: NPUs (int32). ``sizes_bytes``, ``starts_ps``: int64; one with a gate starts when that
     has opened, and not before its start. ``waits_for``: the gate of each, :data:`NO_GATE` for none (int32; None: none
     has one). ``npus``: how many NPUs it takes at least. ``lines``: of the file, for messages (None: not known).
-    ``format``: what kind of file it was. ``warnings``: what its user should know, each one line. Raises InputError.
+    ``format``: what kind of file it was. ``warnings``: what its user should know, each one line. ``connections``: which
+    of its two NPUs' connections each takes, from 0 (int32; None: the network file says). Raises InputError.
     """
 
     sources: Places
@@ -92,13 +93,15 @@ class FlowList:
     format: str = "flows"
     lines: Places | None = None
     warnings: tuple[str, ...] = ()
+    connections: Places | None = None
 
     def __post_init__(self) -> None:
         refuse(not len(self.sizes_bytes), "has no flows", self.source)
         self._check_columns()
         needed = int(max(self.sources.max(), self.destinations.max())) + 1
         object.__setattr__(self, "npus", max(self.npus, needed))
-        for column in (self.sources, self.destinations, self.sizes_bytes, self.starts_ps, self.waits_for, self.lines):
+        of_all = self.sources, self.destinations, self.sizes_bytes, self.starts_ps
+        for column in (*of_all, self.waits_for, self.lines, self.connections):
             if column is not None:
                 column.setflags(write=False)
         if self.waits_for is not None:
@@ -135,6 +138,11 @@ class FlowList:
         """The gate that a flow waits for, or :data:`NO_GATE`."""
         return NO_GATE if self.waits_for is None else int(self.waits_for[flow])
 
+    @property
+    def starts_at_times(self) -> bool:
+        """Whether flows wait for nothing but time, and two NPUs have one connection."""
+        return self.waits_for is None and (self.connections is None or not self.connections.any())
+
     def waiting(self) -> tuple[Numbers, Places]:
         """The flows that wait for each gate, in order: of gate ``g`` ``flows[offsets[g]:offsets[g + 1]]``."""
         if self.waits_for is None:
@@ -168,6 +176,7 @@ class FlowList:
             sizes_bytes=self.sizes_bytes[flows],
             starts_ps=self.starts_ps[flows],
             lines=None if self.lines is None else self.lines[flows],
+            connections=None if self.connections is None else self.connections[flows],
         )
 
     def check_npus(self, npus: int) -> None:

@@ -14,6 +14,7 @@ from astra_ns3.experiments.nccl.choices_of_run import (
     has_choices,
 )
 from astra_ns3.experiments.progress import ProgressSink
+from astra_ns3.experiments.replays.again import plays_again
 from astra_ns3.experiments.replays.playing import Subject, with_changes_played
 from astra_ns3.experiments.result import Result
 from astra_ns3.frozen import replace
@@ -45,6 +46,7 @@ def explain(
     """
     refuse(backend is not None and not play, f"backend is {backend!r}, expected none without play")
     found = explain_records(run, iteration=iteration, collective=collective, top=top)
+    found = replace(found, again=plays_again(run))
     if play:
         subject = Subject(iteration, collective, (run.metadata.get("job") or {}).get("name"))
         found = with_changes_played(run, found, subject, backend=backend, progress=progress)

@@ -16,6 +16,7 @@ from astra_ns3.experiments.changes.setting import RunFiles
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.given_files import named, place, read_files, told_with_place
+from astra_ns3.experiments.jobs.flows import on_its_connections
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import (
     job_of,
@@ -314,7 +315,8 @@ def _place_of_run(
         changed = network_with_options(files.network.network, options)
     with named(given, of_its_own=() if sharing is None else sharing.named):
         reached = as_nccl_asks(network_as_reached(changed, files.workload, system), system)
-        network, unobserved = as_observed(reached, options)
+        connected = on_its_connections(reached, files.workload, shares=sharing is not None)
+        network, unobserved = as_observed(connected, options)
         tenancy = _tenancy(sharing, network)
         if sharing is not None:
             _check_shares(sharing.tenant, files.network.network, files.workload, system, sharing.beside)

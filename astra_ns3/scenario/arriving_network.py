@@ -32,13 +32,9 @@ class ArrivingNetwork(TenantNetwork):
             self.connections = 0
         self._groups = [register() for register in self._registered]
 
-    def register_group(self, npus: Sequence[int]) -> int:
-        """Name a group of the tenant's ranks."""
-        return self._register(partial(super().register_group, npus))
-
-    def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
-        """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        return self._register(partial(super().register_delayed_group, npus, delay_ps))
+    def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
+        """Name a group of the tenant's ranks, on connections of its own."""
+        return self._register(partial(super().register_group_on, npus, connections, delay_ps))
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""

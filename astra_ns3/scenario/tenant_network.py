@@ -23,6 +23,9 @@ from astra_ns3.network.instance import TenantBits
 FIRST_CONNECTIONS = 64
 """From this number on, connections are a tenant's own; below are those of a collective library's channels."""
 
+_FLOW_BITS = 16
+"""Connections of two NPUs that a tenant's list of flows may have of its own."""
+
 
 def _nobody_asks(_passes: int) -> None:
     """Nobody asks for a tenant's passes."""
@@ -111,11 +114,16 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        return self._prioritised(self._network.register_group_on(self._on_network(npus), self.connections, None))
+        return self.register_group_on(npus, 0, None)
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        return self._prioritised(self._network.register_group_on(self._on_network(npus), self.connections, delay_ps))
+        return self.register_group_on(npus, 0, delay_ps)
+
+    def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
+        """Name a group of the tenant's ranks, on connections of its own."""
+        own = (self.connections << _FLOW_BITS) + connections if connections else self.connections
+        return self._prioritised(self._network.register_group_on(self._on_network(npus), own, delay_ps))
 
     def _on_network(self, ranks: Sequence[int]) -> list[int]:
         """Return the network's numbers of ranks, and of reducers and storage hosts, which are everybody's."""

@@ -68,7 +68,7 @@ class GraphTrees:
             return ()
         switches = [switch for switch in self._in_servers if self._hang_on(hosts, switch)]
         first = len(self._graph.npu_host)
-        near = {switch: sum(dict(self.attached(host))[switch] for host in hosts) for switch in switches}
+        near = {switch: sum(self._hung_on[host][switch] for host in hosts) for switch in switches}
         return tuple(first + self.reducer_of[switch] for switch in switches if near[switch] == min(near.values()))
 
     @cached_property
@@ -76,7 +76,7 @@ class GraphTrees:
         """The switches that reduce and that NPUs of one server alone hang on."""
         servers: dict[int, set[int]] = {}
         for npu, host in enumerate(self._graph.npu_host):
-            for switch, _ in self.attached(host):
+            for switch in self._hung_on[host]:
                 servers.setdefault(switch, set()).add(npu // self._of_server)
         return [switch for switch in self._graph.reducers if len(servers.get(switch, ())) == 1]
 
@@ -133,7 +133,23 @@ class GraphTrees:
         return [int(reducer) for reducer in near[:MOST_TREES]]
 
     def _hang_on(self, hosts: Sequence[int], switch: int) -> bool:
-        return all(any(near == switch for near, _ in self.attached(host)) for host in hosts)
+        return all(switch in self._hung_on[host] for host in hosts)
+
+    @cached_property
+    def _hung_on(self) -> list[dict[int, int]]:
+        """The switches that each host hangs on, with the cost of the last line; behind its own where it forwards."""
+        graph, inner = self._graph, self._graph.inner_switch
+        of_hosts, adjacency = set(inner.values()), graph.adjacency
+        found: list[dict[int, int]] = []
+        for host in range(graph.hosts):
+            around = adjacency.of(inner.get(host, host))
+            near: dict[int, int] = {}
+            for port in np.flatnonzero(adjacency.up[around]) + around.start:
+                peer, cost = int(adjacency.peers[port]), int(adjacency.costs[port])
+                if peer >= graph.hosts and peer not in of_hosts:
+                    near[peer - graph.hosts] = min(cost, near.get(peer - graph.hosts, cost))
+            found.append(near)
+        return found
 
     def attached(self, host: int) -> tuple[tuple[int, int], ...]:
         """Return the switches that a host hangs on, each with the cost of the way."""

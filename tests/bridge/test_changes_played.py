@@ -295,6 +295,35 @@ def test_a_job_of_a_scenario_is_played_beside_the_others(tmp_path: Path) -> None
         astra_ns3.explain(changed, play=True)
 
 
+def test_shares_of_a_job_that_began_again_are_of_all_its_tries(tmp_path: Path) -> None:
+    """NPU 0 dies after 60 us, and 10 us later the job begins anew."""
+    restart = {"after": "10us", "at-most": 1, "fails": ["60us"]}
+    jobs = [{"name": "a", "workload": "w.txt", "system": "s.yaml", "restart": restart}]
+
+    def played(topology: Any, **options: Any) -> astra_ns3.Result:
+        written(tmp_path, topology)
+        (tmp_path / "x.json").write_text(json.dumps({"network": "n.json", "jobs": jobs}), encoding="utf-8")
+        return astra_ns3.run_scenario(scenario=tmp_path / "x.json", backend="flow", **options).tenants["a"]
+
+    fast = played(rates_twice(STAR)).finish_ps
+    before = played(STAR, record=["timeline", "flows"])
+    found = astra_ns3.explain(before, play=True)
+    assert (found.time_ps, saved(found)[LINES]) == (before.finish_ps - 70_000_000, before.finish_ps - fast)
+    whole = before.finish_ps / 1e6
+    assert f"what helps, played on flow, in shares of all tries' {whole:.4g} us\n" in found.text()
+    assert f"{(whole - fast / 1e6) / whole:.1%} less time" in found.text()
+
+
+def test_a_job_that_cannot_be_played_again_is_not_said_to_be(tmp_path: Path) -> None:
+    files = written(tmp_path)
+    tenant = Tenant(name="a", workload=files["workload"], system=files["system"], npus=(0, 1, 2, 3))
+    options: dict[str, Any] = {"network": files["network"], "tenants": [tenant], "backend": "flow"}
+    for record in (["timeline", "flows"], ["timeline", "accounts"]):
+        text = astra_ns3.explain(astra_ns3.run_scenario(**options, record=record).tenants["a"]).text()
+        assert "what may help, and at most by how much\n" in text
+        assert "--play" not in text
+
+
 def test_points_of_a_study_are_played(tmp_path: Path) -> None:
     """Its files are read once for all points."""
     model = INPUTS / "workload/models/vgg-16.yaml"

@@ -139,11 +139,15 @@ def test_a_chain_starts_each_when_the_one_before_is_there() -> None:
     assert found == [(0, one, one), (one, 2 * one, one), (2 * one, 3 * one, one)]
 
 
-def test_messages_of_a_connection_follow_one_another_without_a_gap(tmp_path: Path) -> None:
+QUEUE_PAIRS = ("per-pair", "per-message")
+
+
+@pytest.mark.parametrize("queue_pairs", QUEUE_PAIRS)
+def test_messages_of_a_connection_follow_one_another_without_a_gap(tmp_path: Path, queue_pairs: str) -> None:
     """In uet-htsim ten messages of 10 packets take what one flow of 100 takes (46.89 us both); so they do here."""
     file = tmp_path / "messages.cm"
     file.write_text("Nodes 4\n" + "0->1 id 1 msg start 0 size 40860\n" * 10, encoding="utf-8")
-    network = star(kind="roce", payload=4086)
+    network = star(kind="roce", payload=4086, queue_pairs=queue_pairs)
     messages, one = (rows(played(flows, network)) for flows in (read_flows(file), FlowList.of([0], [1], [408600], [0])))
     ends = [end for _, end, _ in messages]
     ten_packets_ps = 10 * (4086 + 62 + 20) * 80
@@ -151,7 +155,30 @@ def test_messages_of_a_connection_follow_one_another_without_a_gap(tmp_path: Pat
     assert ends[-1] == one[0][1]
 
 
-@pytest.mark.parametrize("queue_pairs", ["per-pair", "per-message"])
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize("queue_pairs", QUEUE_PAIRS)
+def test_ids_between_two_nodes_are_connections_side_by_side(tmp_path: Path, queue_pairs: str, backend: str) -> None:
+    """Two connections share the line equally, so both end their first message once as many bytes as two have passed.
+
+    A line without an id has a connection of its own, and gets a third of the line until it ends.
+    """
+    file, network, packets = tmp_path / "messages.cm", star(kind="roce", queue_pairs=queue_pairs), 500
+    ids = ("id 1", "id 1 msg", "id 2", "id 2 msg")
+    for more, passed in ((0, (2, 4, 2, 4)), (1, (3, 5, 3, 5, 3))):
+        lines = [f"0->1 {word} start 0 size {packets * 1000}" for word in (*ids, *[""] * more)]
+        file.write_text("\n".join(["Nodes 4", *lines]), encoding="utf-8")
+        result = played(read_flows(file), network, backend=backend)
+        way = 2 * ENDPOINT_PS + 2 * LINE_PS + PACKET_PS
+        expected = [way + messages * packets * PACKET_PS for messages in passed]
+        assert [end for _, end, _ in rows(result)] == pytest.approx(expected, abs=4 * PACKET_PS)
+        assert result.metadata["flows"]["overlapping"] == 0
+        assert not any("per-message" in warning for warning in result.metadata["warnings"])
+        if backend == "ns3":
+            assert result.metadata["statistics"]["queue_pairs"] == 2 + more
+            assert validate(read_flows(file), small_system(), network).forecast.queue_pairs == 2 + more
+
+
+@pytest.mark.parametrize("queue_pairs", QUEUE_PAIRS)
 def test_two_flows_of_a_pair_share_its_queue_pair_or_have_their_own(queue_pairs: str) -> None:
     packets = 500
     flows = FlowList.of([0, 0], [1, 1], [1_000 * packets] * 2, [0, 0])

@@ -21,6 +21,16 @@ HIERARCHICAL = """topology:
   scale_out: {{kind: single-switch, link: {{rate: 400Gbps, delay: 500ns}}, switch: {{buffer: 64MiB, pfc: {{}}}}}}
 transport: {{kind: roce}}
 """
+RAILS = """topology:
+  kind: rail-optimised
+  nodes: {nodes}
+  npus_per_node: 8
+  {keys}
+  scale_up: {{link: {{rate: 3026Gbps, delay: 250ns}}, switch: {{buffer: 64MiB, pfc: {{}}, reduction: {{}}}}}}
+  link: {{rate: 400Gbps, delay: 500ns}}
+  switch: {{buffer: 64MiB, pfc: {{}}}}
+transport: {{kind: roce, payload: 4096}}
+"""
 HEAD = ["size", "time", "algbw", "busbw", "time", "algbw", "busbw", "algorithm", "protocol", "channels"]
 
 
@@ -362,3 +372,19 @@ def test_without_servers_those_of_the_network_file_are_measured(tmp_path: Path) 
         finished = command("nccl", "all_reduce", *words, *size)
         assert finished.status == 2
         assert said in finished.err
+
+
+@pytest.mark.parametrize(("nodes", "algorithm"), [(1, "NVLS"), (4, "NVLSTree")])
+def test_gpus_that_forward_between_rails_reduce_in_servers_as_others_do(
+    tmp_path: Path, nodes: int, algorithm: str
+) -> None:
+    """Nothing differs inside a server: a GPU's own line to what forwards is as fast as its NVLink."""
+    times = []
+    for keys in ("spines: 4", "spines: 0\n  forwarding: {by: hosts, injection: {rate: 3026Gbps}}"):
+        file = tmp_path / "network.yaml"
+        file.write_text(RAILS.format(nodes=nodes, keys=keys), encoding="utf-8")
+        table = command("nccl", "all_reduce", "-n", str(file), "-b", "16M", "-e", "16M", "--json")
+        (row,) = table.json
+        assert row["algorithm"] == algorithm
+        times.append(row["time_us"])
+    assert times[1] == pytest.approx(times[0], rel=0.01)

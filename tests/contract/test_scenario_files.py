@@ -17,6 +17,7 @@ from astra_ns3 import ScenarioResult
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.scenario.arrivals import read_arrivals
 from astra_ns3.config.scenario.file import read_scenario
+from astra_ns3.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 ONLY_PACKETS = ("storm",)
@@ -161,6 +162,23 @@ def test_two_equal_flows_of_two_jobs_on_a_line_get_half_of_it_each(files: Files,
     # Until the first ends both have sent for the same time, so their shares are as the reciprocals of the times.
     assert one / (one + other) == pytest.approx(0.5, abs=0.02)
     assert max(one, other) == pytest.approx(2 * alone, rel=0.02 if control == "none" else 0.25)
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_two_jobs_of_messages_have_a_connection_for_each_id_and_no_queue_pair_for_each_message(
+    files: Files, backend: str
+) -> None:
+    """Two ids share the line equally, so the first message of each ends when two have passed, the second when four."""
+    ids, packets = ("id 1", "id 1 msg", "id 2", "id 2 msg"), 1000
+    flows = files.write("ids.cm", "".join(f"0->1 {each} start 0 size {packets * PAYLOAD}\n" for each in ids))
+    jobs = [files.job("one", flows, npus=[0, 1]), files.job("other", flows, npus=[3, 2])]
+    packet_ps = (PAYLOAD + AROUND) * 80
+    ends = [messages * packets * packet_ps + 2 * DELAY_PS + packet_ps for messages in (2, 4, 2, 4)]
+    for job in files.play(star(4, "roce"), jobs, backend=backend, record=["flows"]).tenants.values():
+        found = job.completions.sort_values("flow")["end_ps"].tolist()
+        assert found == pytest.approx(ends, abs=4 * packet_ps)
+    with pytest.raises(InputError, match=r"queue_pairs': per-message has no messages share .*ids.cm do; expected per"):
+        files.play(star(4, "roce", queue_pairs="per-message"), jobs)
 
 
 def _ring_ps(npus: int, packets: int, wire_ps: int, *, halved: bool) -> int:

@@ -207,7 +207,8 @@ def uplink_rate_bps(uplink: LinkChange, ratio: float | None, down_bps: int, link
         raise key_error("oversubscription", f"stands beside uplink.rate, {format_rate(uplink.rate_bps)}; leave one out")
     rate = Fraction(down_bps) / Fraction(str(ratio)) / links
     if rate.denominator != 1 or rate < 1:
-        raise key_error("oversubscription", f"{ratio:g} makes uplinks of {float(rate)} b/s, not a whole number")
+        words = f"{ratio:g} makes uplinks of {float(rate)} b/s, not a whole number"
+        raise key_error("oversubscription", f"{words}; give uplink.rate instead, such as {max(int(rate), 1)}bps")
     return int(rate)
 
 

@@ -76,6 +76,8 @@ class ExpectedPlay:
     """Whether a message only asks for another one."""
     channel: ExpectedChannel | None = None
     """The channel that plays it."""
+    connections: int = 0
+    """Which connections of two NPUs it takes without a channel; 0: those that everybody has."""
 
     @property
     def largest_bytes(self) -> int:

@@ -100,7 +100,7 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[Transport, _Numbers]
     found: list[tuple[Served, dict[int, list[_Numbers]]]] = [(served, {}) for served in _served(plan)]
     known: set[tuple[int, int, int]] = set()
     for play in inputs.expected(passes).plays:
-        channel = 0 if play.channel is None else play.channel.costs.channel
+        channel = play.connections if play.channel is None else play.channel.costs.channel
         key = id(play.schedule), id(play.groups), channel
         if key in known or not play.schedule.messages:
             continue

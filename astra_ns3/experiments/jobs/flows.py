@@ -11,16 +11,21 @@ from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.config.flow_stream import FlowStream
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.kinds import TransportConfig
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.forecasting.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.flows.completions import not_known
 from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.messages import message_schedule
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 @dataclass(frozen=True)
@@ -135,11 +140,42 @@ def system_of_flows(beside: SystemConfig | None) -> SystemConfig:
     return plain.model_copy(update={name: getattr(beside, name) for name in names})
 
 
+def on_its_connections(network: AnyNetwork, workload: AnyWorkload, *, shares: bool) -> AnyNetwork:
+    """Return the network with queue pairs that last, if the workload says which messages share one; else as it is.
+
+    ``shares``: others have the network, too. Raises InputError if each of their messages would have a queue pair.
+    """
+    has_own = isinstance(workload, FlowList) and workload.connections is not None
+    if not has_own or not isinstance(network, NetworkConfig):
+        return network
+
+    def changed(transport: TransportConfig) -> TransportConfig:
+        if not isinstance(transport, RoceTransport) or transport.queue_pairs == "per-pair":
+            return transport
+        words = f"per-message has no messages share a queue pair, and those of an id in {workload.source} do"
+        refuse(shares, f"key 'transport.queue_pairs': {words}; expected per-pair, which gives each of its ids one")
+        return transport.model_copy(update={"queue_pairs": "per-pair"})
+
+    each = None if network.transports is None else tuple(map(changed, network.transports))
+    return network.model_copy(update={"transport": changed(network.transport), "transports": each})
+
+
 def _plays(flows: FlowList) -> Iterator[ExpectedPlay]:
-    """The flows of each octave of sizes, all of their mean size but the largest; the bytes add up exactly."""
-    order = np.argsort(flows.sizes_bytes, kind="stable")
-    sizes = flows.sizes_bytes[order]
-    ends = np.stack([flows.sources[order], flows.destinations[order]], axis=1)
+    """Yield the flows of each connection that NPUs have."""
+    ends = np.stack([flows.sources, flows.destinations], axis=1)
+    if flows.connections is None:
+        yield from _of_octaves(flows.sizes_bytes, ends)
+        return
+    for number in np.unique(flows.connections).tolist():
+        own = flows.connections == number
+        for play in _of_octaves(flows.sizes_bytes[own], ends[own]):
+            yield replace(play, connections=number)
+
+
+def _of_octaves(sizes: Numbers, ends: npt.NDArray[np.int32]) -> Iterator[ExpectedPlay]:
+    """Yield the flows of each octave of sizes, all of their mean size but the largest; the bytes add up exactly."""
+    order = np.argsort(sizes, kind="stable")
+    sizes, ends = sizes[order], ends[order]
     largest, begin = len(sizes) - 1, 0
     while begin < largest:
         end = min(int(np.searchsorted(sizes, 2 * sizes[begin])), largest)

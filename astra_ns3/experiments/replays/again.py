@@ -8,7 +8,7 @@ from typing import Any
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import wrong
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.experiments.changes.documents import loop_of, model_of
 from astra_ns3.experiments.changes.files import file_of
 from astra_ns3.experiments.request import RunRequest
@@ -60,6 +60,15 @@ def asked_again(run: Result, backend: str | None = None) -> RunRequest:
     if "job" in metadata:
         return ScenarioRequest(**asked)
     return RunRequest(**asked, passes=metadata["passes"], report_npu=metadata["report_npu"])
+
+
+def plays_again(run: Result) -> bool:
+    """Return whether a run can be asked for again."""
+    try:
+        asked_again(run)
+    except InputError:
+        return False
+    return True
 
 
 def _workload(document: FileDocument) -> Workload | ModelWorkload | None:

@@ -80,7 +80,7 @@ def with_changes_played(
         _check_files(run, request)
     except InputError as error:
         raise wrong(f"--play: {error}; {_ADVICE}") from error
-    record = () if subject.whole else ("timeline",)
+    record = () if subject.whole else ("timeline", "flows")
     request = replace(request, record=record, progress=progress, isolated=True)
     with _quiet():
         base = _played(request)
@@ -91,7 +91,8 @@ def with_changes_played(
             _LOG.warning("--play: %s", words)
     told = {each.change for each in rows}
     others = (each for each in found.what_ifs if each.change not in told)
-    ends, by_chance = (run.metadata["backend"], found.time_ps), has_losses(base.metadata)
+    own_ps = run.metadata["finish_ps"] if subject.whole else found.time_ps
+    ends, by_chance = (run.metadata["backend"], own_ps), has_losses(base.metadata)
     played = Played(request.backend_name, subject.time_ps(base), *ends, tuple(untold), by_chance)
     return replace(found, what_ifs=(*rows, *others), played=played)
 

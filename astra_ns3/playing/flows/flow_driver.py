@@ -63,7 +63,7 @@ class FlowDriver(Driver):
         schedule = network.register_schedule(message_schedule())
         measured = () if network.delivers_whole else tuple(range(network.npus))
         setup = FlowPlayerSetup(schedule, self._due, measured)
-        own = network.flow_player(setup) if flows.waits_for is None else None
+        own = network.flow_player(setup) if flows.starts_at_times else None
         self._launched = launched = LaunchedFlows(network, setup)
         self._player: FlowPlayer = launched if own is None else own
         self._player.add(flows, last=more is None)

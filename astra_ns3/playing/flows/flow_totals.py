@@ -66,8 +66,11 @@ def percentile(ordered: npt.NDArray[np.generic], percent: float) -> int | float:
 def _overlapping(flows: FlowList, starts_ps: Numbers, ends_ps: Numbers, ideal_ps: Numbers, alone: Ideal) -> int:
     """How many may have waited for the one of their pair that started last.
 
-    They started before its last byte had surely left, and didn't take the time that they take alone.
+    They started before its last byte had surely left, and didn't take the time that they take alone. None where the
+    list itself says which flows share a connection.
     """
+    if flows.connections is not None:
+        return 0
     started = np.flatnonzero(starts_ps >= 0)
     pairs = flows.sources[started].astype(np.int64) * flows.npus + flows.destinations[started]
     order = np.lexsort((starts_ps[started], pairs))

@@ -12,7 +12,7 @@ _NOT_YET = -1
 
 
 class FlowLauncher:
-    """Launches flows by number; a pair of NPUs is made known to the network with its first flow.
+    """Launches flows by number; each connection of two NPUs is made known to the network with its first flow.
 
     ``schedule``: the number of the schedule of one message.
     """
@@ -22,23 +22,21 @@ class FlowLauncher:
         self._flows = flows
         self._schedule = schedule
         pairs = flows.sources.astype(np.int64) * network.npus + flows.destinations
-        distinct, pair_of = np.unique(pairs, return_inverse=True)
-        self._pair_of = pair_of.astype(np.int32)
+        self._connections = np.zeros_like(pairs) if flows.connections is None else flows.connections
+        keys = pairs * (int(self._connections.max()) + 1) + self._connections
+        distinct, group_of = np.unique(keys, return_inverse=True)
+        self._group_of = group_of.astype(np.int32)
         self._groups = np.full(len(distinct), _NOT_YET, dtype=np.int32)
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of NPUs that have a flow."""
-        return len(self._groups)
 
     def launch(self, flow: int) -> None:
         """Start a flow now: its message goes, and its destination is ready for it."""
         network, flows = self._network, self._flows
         source, destination = int(flows.sources[flow]), int(flows.destinations[flow])
-        pair = self._pair_of[flow]
-        group = int(self._groups[pair])
+        place = self._group_of[flow]
+        group = int(self._groups[place])
         if group == _NOT_YET:
-            group = self._groups[pair] = network.register_group((source, destination))
+            connection = int(self._connections[flow])
+            group = self._groups[place] = network.register_group_on((source, destination), connection, None)
         instance, size = pack_instance(flow, 0, 0), int(flows.sizes_bytes[flow])
         network.launch(destination, self._schedule, int(group), instance, size)
         network.launch(source, self._schedule, int(group), instance, size)

@@ -28,7 +28,8 @@ from astra_ns3.units import counted, format_bytes, format_time
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
-_MAY_HELP = "what may help, and at most by how much (explain --play plays each change)"
+_MAY_HELP = "what may help, and at most by how much"
+_PLAYS = " (explain --play plays each change)"
 _BY_CHANCE = "  packets were lost or late, so times change by chance: compare other seeds (run --seeds 8), too"
 _MAY_HELP_MORE = "what else may help, and at most by how much"
 # Fields of names with times, and what each name is called for scripts.
@@ -95,6 +96,7 @@ class Message:
 class Played:
     """How changes were played: by which backend, and how long what is explained takes there, and took in the run.
 
+    Both times are of all tries of a job that began again.
     ``untold``: changes that can't be played, and why. ``by_chance``: packets were lost.
     """
 
@@ -130,7 +132,8 @@ class Explanation:
     network's NPUs is a job's NPU 0; None where all NPUs have the network's numbers. ``switches``: what the network's
     file or kind calls the switches of ports above. ``scales``: a row that says what the run's scales multiply.
     ``beside``: how much of ``compute_ps`` was beside collectives, and how many times as long it took for them.
-    ``choices``: NCCL's other choices, if they were played; ``choices_text``: what is said of them.
+    ``choices``: NCCL's other choices, if they were played; ``choices_text``: what is said of them. ``again``: whether
+    the run can be played again.
     """
 
     subject: str
@@ -163,6 +166,7 @@ class Explanation:
     choices: tuple[Json, ...] | None = None
     choices_text: str = ""
     played: Played | None = None
+    again: bool = True
 
     @property
     def ports_told(self) -> Iterator[str]:
@@ -190,7 +194,7 @@ class Explanation:
     def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
-        del document["players"], document["scales"], document["choices_text"]
+        del document["players"], document["scales"], document["choices_text"], document["again"]
         if self.choices is None:
             del document["choices"]
         document["beside"] = dict(zip(("time_ps", "factor"), self.beside, strict=True))
@@ -338,11 +342,15 @@ def _what_ifs(found: Explanation) -> str:
     parts = []
     if found.played is not None:
         played += [(change, f"not played: {why}") for change, why in found.played.untold]
-        parts += [found.played.words, aligned(played, "  "), *[_BY_CHANCE] * found.played.by_chance]
+        of_all = found.played.own_time_ps != found.time_ps
+        shares = f", in shares of all tries' {format_time(found.played.time_ps)}" if of_all else ""
+        parts += [found.played.words + shares, aligned(played, "  "), *[_BY_CHANCE] * found.played.by_chance]
     elif found.remedy and found.segments:
-        rows.append(("with another network", f"not told: run with {found.remedy}, or explain with --play"))
+        more = ", or explain with --play" if found.again else ""
+        rows.append(("with another network", f"not told: run with {found.remedy}{more}"))
     if rows:
-        parts += [_MAY_HELP if found.played is None else _MAY_HELP_MORE, aligned(rows, "  ")]
+        may_help = _MAY_HELP + _PLAYS if found.again else _MAY_HELP
+        parts += [may_help if found.played is None else _MAY_HELP_MORE, aligned(rows, "  ")]
     return "\n".join(parts)
 
 

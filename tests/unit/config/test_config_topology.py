@@ -171,7 +171,7 @@ def test_classes_of_links_belong_to_dimensions() -> None:
         ),
         (
             {**LEAF_SPINE, "oversubscription": 3},
-            r"key 'topology\.oversubscription': 3(\.0)? makes uplinks of 13333",
+            r"topology\.oversubscription.: 3(\.0)? makes uplinks of 13333.*; give uplink.rate instead, such as 13333",
         ),
         ({**LEAF_SPINE, "oversubscription": 0}, r"key 'topology\.oversubscription': found 0"),
         (

@@ -146,7 +146,8 @@ def test_a_fat_tree_joins_over_edge_aggregation_and_core() -> None:
     assert sum(name.startswith("core") for name in tree) == 1
 
 
-def test_members_on_all_planes_of_a_server_share_them() -> None:
+@pytest.mark.parametrize("keys", [{}, {"forwarding": {"by": "hosts", "switch": PLAIN}}])
+def test_members_on_all_planes_of_a_server_share_them_also_where_they_forward(keys: dict[str, Any]) -> None:
     scale_up = {"link": {"rate": "400Gbps", "delay": "250ns"}, "switch": REDUCES, "planes": 2}
     graph = graph_of(
         kind="hierarchical",
@@ -155,7 +156,10 @@ def test_members_on_all_planes_of_a_server_share_them() -> None:
         nics_per_node=4,
         scale_up=scale_up,
         scale_out={"kind": "single-switch", "link": LINK, "switch": PLAIN},
+        **keys,
     )
+    shared = GraphTrees(graph, range(8), of_server=4).shared([4, 5, 6, 7])
+    assert [graph.switch_names[graph.reducers[player - 8]] for player in shared] == ["scale-up 2", "scale-up 3"]
     trees = joining(graph, [4, 5, 6, 7], "nvls")
     assert [graph.switch_names[graph.reducers[reducer]] for reducer in trees.reducers] == ["scale-up 2", "scale-up 3"]
     assert len(trees.parents) == 2

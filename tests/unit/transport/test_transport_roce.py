@@ -565,7 +565,7 @@ def test_keys_of_cnps_have_an_effect_where_a_switch_marks() -> None:
         ({"window": "none"}, False),
     ],
 )
-@pytest.mark.parametrize("kind", ["torus", "leaf-spine", "fat-tree"])
+@pytest.mark.parametrize("kind", ["torus", "leaf-spine", "fat-tree", "hierarchical"])
 def test_windows_whose_acknowledgements_wait_behind_a_hosts_own_data_are_told(
     kind: str, keys: dict[str, Any], *, told: bool
 ) -> None:
@@ -573,9 +573,12 @@ def test_windows_whose_acknowledgements_wait_behind_a_hosts_own_data_are_told(
         "torus": {"shape": [4, 4]},
         "leaf-spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 4, "forwarding": "hosts"},
         "fat-tree": {"k": 4},
+        "hierarchical": {"nodes": 2, "npus_per_node": 4, "nics_per_node": 2},
     }
-    topology = {"kind": kind, **shapes[kind], "link": LINK, "switch": LOSSLESS}
+    lines = {"link": LINK, "switch": LOSSLESS}
+    nodes = {"scale_up": lines, "scale_out": {"kind": "single-switch", **lines}}
+    topology = {"kind": kind, **shapes[kind], **(nodes if kind == "hierarchical" else lines)}
     network = parse_network({"topology": topology, "transport": {"kind": "roce", **keys}})
     transport = plan_network(network, EndpointModel()).outermost
     for found in (transport.behind_data(network.topology), transport.check(network, 10_000)):
-        assert sum("in the routers of their own hosts" in words for words in found) == (told and kind != "fat-tree")
+        assert sum("acknowledgements wait in the " in words for words in found) == (told and kind != "fat-tree")

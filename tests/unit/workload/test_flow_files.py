@@ -128,12 +128,23 @@ def test_messages_share_the_connection_of_their_id_and_start_in_microseconds(tmp
         "2->1 start 5 size 40\n"
         "trigger id 1 oneshot\n",
     )
+    assert flows.connections is not None
+    assert flows.connections.tolist() == [0, 0, 0, 0, 0]
     us = PS_PER_SECOND // 1_000_000
     assert rows(flows) == [(0, 1, 40860, 0), (0, 1, 10, 3 * us), (0, 1, 20, 0), (1, 2, 30, 4 * us), (2, 1, 40, 5 * us)]
     assert [flows.gate_of(flow) for flow in range(5)] == [-1, -1, 0, -1, -1]
     assert flows.warnings == ()
     assert flows_of(tmp_path, "0->1 id 1 msg start 2.5 size 1\n").starts_ps.tolist() == [2 * us]
     assert "finer than a microsecond" in flows_of(tmp_path, "0->1 id 1 msg start 2.5 size 1\n").warnings[0]
+
+
+def test_connections_are_counted_for_each_two_nodes_and_only_messages_share_one(tmp_path: Path) -> None:
+    lines = ("0->1 id 9", "0->1 id 4", "1->0 id 5", "0->1 id 9 msg", "0->1", "0->1 id 4 msg", "0->1")
+    text = "\n".join(f"{line} start 0 size 1" for line in lines)
+    found = flows_of(tmp_path, text).connections
+    assert found is not None
+    assert found.tolist() == [0, 1, 0, 0, 2, 1, 3]
+    assert flows_of(tmp_path, MATRIX).connections is None
 
 
 @pytest.mark.parametrize(

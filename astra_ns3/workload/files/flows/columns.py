@@ -35,6 +35,10 @@ class FlowColumns:
     def __len__(self) -> int:
         return len(self._sizes)
 
+    def ends(self) -> Iterator[tuple[int, int]]:
+        """Yield the two NPUs of each flow."""
+        return zip(*self._npus, strict=True)
+
     def append(self, line: int, source: int, destination: int, size_bytes: int, start_ps: int) -> None:
         """One more flow. Raises ValueError, in words, for what can't be one; then nothing was added."""
         if source > MOST_FLOWS or destination > MOST_FLOWS:
@@ -76,6 +80,7 @@ class FlowColumns:
         gates: FlowGates | None = None,
         warnings: tuple[str, ...] = (),
         start_unit_ps: int = 1,
+        connections: Places | None = None,
     ) -> FlowList:
         """The list; raises InputError, with all complaints, if there are any.
 
@@ -101,6 +106,7 @@ class FlowColumns:
             format_name,
             np.frombuffer(self._lines, dtype=np.int32) if len(self) else None,
             warnings,
+            connections,
         )
 
 

@@ -8,7 +8,7 @@ and ``sim/trigger.cpp``.
 
 In uet-htsim (ultraethernet/uet-htsim, that file and ``main_uec.cpp``) a line with ``msg``, or ``msg 7``, is a message
 on the connection of its ``id``, so that lines may have the same one. It plays such a matrix with ``-conn_reuse`` alone,
-and starts are whole microseconds then.
+and starts are whole microseconds then. Lines of other ids have connections of their own.
 
 *Model limits*: both kinds of end are the delivery here; ``prio`` and the number of a ``msg`` aren't used; failures are
 left out.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList
+from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList, Places
 from astra_ns3.errors import Where, nearest, wrong
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds, whole_number
@@ -61,6 +61,8 @@ class _Matrix:
     """The trigger that each flow waits for; 0: none."""
     ids: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """The line that has the id of a connection first, and its two ends, by the id."""
+    id_of: list[int] = field(default_factory=list)
+    """The id of each flow; below 0: none."""
     has_messages: bool = False
     """Whether some line is a message on a connection."""
     priorities: set[int] = field(default_factory=set)
@@ -89,6 +91,7 @@ def read(path: str) -> FlowList:
         gates=gates,
         start_unit_ps=PS_PER_US if matrix.has_messages else 1,
         warnings=tuple(_warnings(matrix, path)),
+        connections=_connections(matrix) if matrix.has_messages else None,
     )
 
 
@@ -130,6 +133,7 @@ def _take_connection(matrix: _Matrix, number: int, words: list[str]) -> None:
         matrix.ids.setdefault(numbers["id"], (number, source, destination))
     matrix.priorities.update({numbers["prio"]} if "prio" in numbers else ())
     flow = len(matrix.columns) - 1
+    matrix.id_of.append(numbers.get("id", -1 - flow))
     matrix.started_by.append(numbers.get("trigger", 0))
     for key in ("trigger", "send_done_trigger", "recv_done_trigger"):
         if key in numbers:
@@ -215,6 +219,14 @@ def _gates(matrix: _Matrix) -> tuple[list[int] | None, FlowGates | None]:
         [trigger.kind == "multishot" for trigger in triggers],
     )
     return [used.get(trigger, NO_GATE) for trigger in matrix.started_by], gates
+
+
+def _connections(matrix: _Matrix) -> Places:
+    """Return which of its two nodes' connections each flow takes: one for each id."""
+    numbers: dict[tuple[int, int], dict[int, int]] = {}
+    known = (numbers.setdefault(ends, {}) for ends in matrix.columns.ends())
+    found = [own.setdefault(number, len(own)) for own, number in zip(known, matrix.id_of, strict=True)]
+    return np.array(found, dtype=np.int32)
 
 
 def _warnings(matrix: _Matrix, path: str) -> list[str]:
