@@ -151,11 +151,10 @@ def test_groups_that_play_at_once_do_so_here(tmp_path: Path) -> None:
     assert "2 NPUs, 4 groups at once" in choices_text([one])
 
 
-def test_without_messages_nobody_knows_the_groups(tmp_path: Path) -> None:
-    rows = "only -1 500 NONE 0 700 NONE 0 900 ALLREDUCE 600000 0\n"
-    (one,) = played(run_of(tmp_path, parse_workload(HYBRID + rows, "small.txt"), "timeline"))
-    assert one.found is None
-    assert "run with --record flows" in choices_text([one])
+def test_without_messages_there_is_no_chain_whose_choices_count(tmp_path: Path) -> None:
+    result = run_of(tmp_path, layers(WRONG), "timeline")
+    with pytest.raises(InputError, match="--choices needs the chain: run with --record timeline --record flows"):
+        choices_of(result, explain(result))
 
 
 def test_a_tenant_plays_on_its_own_npus(tmp_path: Path) -> None:
@@ -208,6 +207,17 @@ def test_pat_is_one_of_the_choices(tmp_path: Path) -> None:
     (told,) = json.loads(json.dumps(choices_document([one])))
     assert "PAT" in {other["algorithm"] for other in told["others"]}
     assert told["left_out"] == []
+
+
+def test_a_variable_with_which_other_collectives_have_no_algorithm_is_not_told(tmp_path: Path) -> None:
+    rows = [f"{kind} -1 500 NONE 0 700 NONE 0 900 {kind} {WRONG} 0" for kind in ("ALLREDUCE", "ALLGATHER")]
+    found = played(run_of(tmp_path, parse_workload("\n".join(["DATA", "2", *rows]), "two")))
+    (one,) = [each for each in found if each.variables == "NCCL_ALGO=Tree"]
+    assert one.refused == "NCCL_ALGO=Tree leave no algorithm for AllGather on these servers"
+    text = choices_text(found)
+    assert f"the tuner's choice was wrong (no variable helps: {one.refused})" in text
+    assert "a run with the variable tells" not in text
+    assert [each["variables"] for each in json.loads(json.dumps(choices_document([one])))] == [""]
 
 
 def test_what_has_too_many_messages_is_left_out_and_named(tmp_path: Path) -> None:

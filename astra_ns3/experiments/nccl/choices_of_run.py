@@ -20,7 +20,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.errors import wrong
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.experiments.nccl.what_if import WhatIf, choice_document, choice_name, doubts
@@ -59,7 +59,7 @@ Pair = tuple[str, str]
 class Played:
     """A collective of the chain in each of ``groups`` of NPUs. ``bytes``: of each NPU; ``chain_ps``: of all that are
     alike. ``found``: as NCCL chose and as it might have (None: ``untold`` says why it wasn't played); ``left_out``:
-    choices that have too many messages."""
+    choices that have too many messages; ``refused``: why the run can't have the variables."""
 
     kind: CollectiveKind
     bytes: int
@@ -69,6 +69,7 @@ class Played:
     found: WhatIf | None = None
     left_out: tuple[str, ...] = ()
     untold: str = ""
+    refused: str = ""
 
     @property
     def variables(self) -> str:
@@ -90,10 +91,14 @@ def has_choices(run: Records, found: Explanation) -> bool:
 def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSAGES) -> list[Played]:
     """Play the collectives that take most of the chain by NCCL's other choices. Raises InputError."""
     network = network_of(run.metadata)
+    refuse(not found.segments, "--choices needs the chain: run with --record timeline --record flows")
     if network is None:
         raise wrong("--choices: the run's network has a part that run.json doesn't hold, so it can't be played again")
-    most = on_chain(run, network, found, _TUNED)[:MOST]
-    return [one if one.untold else _Machine(run, network, one).played(most_messages) for one in most]
+    every = on_chain(run, network, found, _TUNED)
+    played = [one if one.untold else _Machine(run, network, one).played(most_messages) for one in every[:MOST]]
+    unlike = {(one.kind, one.groups): one for one in every if not one.untold}
+    others = [_Machine(run, network, one) for one in unlike.values()]
+    return [replace(one, refused=next(filter(None, (each.refusal(one) for each in others)), "")) for one in played]
 
 
 def doubts_of(run: Records) -> tuple[str, ...]:
@@ -205,6 +210,16 @@ class _Machine:
         others = sorted(rows[1:], key=lambda row: row.time_us)
         return replace(self._one, found=WhatIf(rows[0], tuple(others)), left_out=left_out)
 
+    def refusal(self, other: Played) -> str:
+        """Why NCCL can't play this collective with the variables that another one should have; empty: it can."""
+        variables = dict(word.split("=") for word in other.variables.split())
+        try:
+            for planner in self._planners(variables):
+                planner.chunks(self._one.kind, self._one.bytes, (0,))
+        except InputError as error:
+            return str(error).removeprefix("NCCL: ")
+        return ""
+
     def _within(self, own: Pair, pairs: Sequence[Pair], most_messages: int) -> tuple[list[Pair], tuple[str, ...]]:
         """The choices that have few enough messages together, NCCL's own first, and the others' names."""
         counts = {pair: self._messages(pair) for pair in {own, *pairs}}
@@ -251,7 +266,7 @@ def choices_text(found: Sequence[Played]) -> str:
     if not found:
         return "NCCL's choices: its tuner chose for no collective of the chain"
     lines = ["NCCL's choices, each collective played alone", *(line for one in found for line in _lines(one))]
-    return "\n".join([*lines, *([_OF_ALL] if any(one.variables for one in found) else [])])
+    return "\n".join([*lines, *([_OF_ALL] if any(one.variables and not one.refused for one in found) else [])])
 
 
 def _lines(one: Played) -> Iterator[str]:
@@ -269,7 +284,7 @@ def _lines(one: Played) -> Iterator[str]:
     else:
         yield (
             f"    {choice_name(best)} would take {_time(best)} instead of {_time(own)}: the tuner's choice was wrong "
-            f"({one.variables})"
+            f"({f'no variable helps: {one.refused}' if one.refused else one.variables})"
         )
     others = ", ".join(f"{choice_name(row)} {_time(row)}" for row in one.found.others if row is not best)
     if others:
@@ -294,7 +309,8 @@ def choices_document(found: Sequence[Played]) -> list[Json]:
             "chosen": None if one.found is None else choice_document(one.found.row),
             "others": [] if one.found is None else [choice_document(row) for row in one.found.others],
             "faster": None if one.found is None or one.found.faster is None else choice_document(one.found.faster),
-            "variables": one.variables,
+            "variables": "" if one.refused else one.variables,
+            "refused": one.refused,
             "left_out": list(one.left_out),
             "untold": one.untold,
         }
