@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, MESSAGE, OTHER, STOPPED, UPDATE
 from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.report.explanation.slowed import longer_ps
 from astra_ns3.report.page.page import report_page
 from astra_ns3.report.summary import run_text
 from astra_ns3.studies.measures import measures_of
@@ -343,6 +345,17 @@ def test_faster_lines_save_at_most_what_is_said(
     assert 1 - fast.finish_ps / slow.finish_ps <= said_of(slow)["with lines twice as fast"] * 1.001
 
 
+def test_waits_for_other_npus_are_no_messages_so_a_chain_needs_single_ones(tmp_path: Path) -> None:
+    """Of a late NPU all others would seem to send for as long as they wait."""
+    result = run(tmp_path, 1, record=["timeline"])
+    found = explain(result)
+    assert (found.segments, found.communications, found.what_ifs) == ((), (), ())
+    assert "the chain, and single messages: run with --record flows" in found.text()
+    for keys in ({"iteration": 0}, {"collective": 0}):
+        with pytest.raises(InputError, match="needs single messages: run with --record timeline --record flows"):
+            explain(result, **keys)
+
+
 def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:
     found = explain(run(tmp_path, 1, record=[]))
     assert (found.segments, found.slowest) == ((), ())
@@ -540,6 +553,8 @@ def test_faster_lines_slow_computing_beside_collectives_for_half_as_long(
     found = explain(result)
     told = {each.change: each.time_ps for each in found.what_ifs}
     assert found.beside == pytest.approx((collective_ps, factor), rel=0.03)
+    longer = longer_ps(Tables(result), found.segments, Fraction(factor))
+    assert longer == pytest.approx(lost_ps, rel=0.03)  # of what it computed beside the collective alone
     assert found.document()["beside"] == {"time_ps": found.beside[0], "factor": factor}
     assert f"of it, {factor} times as long as without: " in found.text()
     other = beside(size, 1 - 1 / factor, rate="200Gbps")

@@ -18,7 +18,10 @@ from astra_ns3.config.formats.analytical import AnalyticalDimension, TopologyNam
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError, LimitReached
+from astra_ns3.experiments.given_files import read_files
+from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.metadata import usual_options
+from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.seeds import execute_seeds
@@ -411,3 +414,22 @@ def test_seeds_of_flows_tell_of_no_waiting() -> None:
     assert document["exposed"] is None
     assert "exposed" not in seeds_text(document, None)
     assert "all seeds gave the same" in seeds_text(document, None)
+
+
+def test_hosts_of_hpcc_are_npus_in_their_order_whatever_numbers_switches_have(tmp_path: Path) -> None:
+    """HPCC's own example: switch 0, and hosts from 1 on. Two of four have fast lines, and the flow is theirs."""
+    lines = [f"{host} 0 {rate}Gbps 0.001ms 0" for host, rate in ((1, 100), (2, 100), (3, 25), (4, 25))]
+    (tmp_path / "tree.txt").write_text("\n".join(["5 1 4", "0", *lines]), encoding="utf-8")
+    topology = {"kind": "file", "path": str(tmp_path / "tree.txt"), "switch": {"buffer": "32MiB"}}
+    network = parse_network({"topology": topology, "transport": {"kind": "roce"}})
+
+    def ends(flow: str) -> tuple[list[int], list[int]]:
+        (tmp_path / "flow.txt").write_text(f"1\n{flow} 3 100 1000000 0\n", encoding="utf-8")
+        found = read_files(tmp_path / "flow.txt", system_of_flows(None), network, Options()).workload
+        assert isinstance(found, FlowList)
+        return found.sources.tolist(), found.destinations.tolist()
+
+    assert ends("1 2") == ([0], [1])
+    assert ends("4 3") == ([3], [2])
+    with pytest.raises(InputError, match=r"flow.txt:2: flow 0 names node 0, which is no host of the topology"):
+        ends("1 0")
