@@ -13,7 +13,7 @@ from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.setting import RunFiles
-from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
+from astra_ns3.experiments.device import lost_share, network_as_reached, slowdown_on_device
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.given_files import named, place, read_files, told_with_place
 from astra_ns3.experiments.jobs.flows import on_its_connections
@@ -314,8 +314,9 @@ def _place_of_run(
     with named(given) if options.congestion_control is None else nullcontext():
         changed = network_with_options(files.network.network, options)
     with named(given, of_its_own=() if sharing is None else sharing.named):
-        reached = as_nccl_asks(network_as_reached(changed, files.workload, system), system)
-        connected = on_its_connections(reached, files.workload, shares=sharing is not None)
+        reached = network_as_reached(changed, files.workload, system)
+        asked = as_nccl_asks(reached, system)
+        connected = on_its_connections(asked, files.workload, shares=sharing is not None)
         network, unobserved = as_observed(connected, options)
         tenancy = _tenancy(sharing, network)
         if sharing is not None:
@@ -323,6 +324,7 @@ def _place_of_run(
         check_grid(network)
     if sharing is None or not sharing.nccl_told:
         unobserved += unlike_nics(system, network, options.backend_name)
+    unobserved += lost_share(files.workload, changed, reached)
     return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in unobserved]
 
 
