@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
@@ -48,7 +50,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
-from astra_ns3.experiments.slowdown import checked_slowdown
+from astra_ns3.experiments.slowdown import checked_slowdown, waits_for_slow
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
@@ -203,6 +205,10 @@ def _load_inputs(
     of_files = *_of_system(system, system_config, network_config), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     unused = _unused(files, system_config, options)
+    restarts = sharing is not None and sharing.tenant.restart is not None
+    slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
+    if not isinstance(files.workload, (FlowList, FlowStream)):
+        unused += told_with_place(system, waits_for_slow(slowdown, system_config))
     return Inputs(
         job,
         system_config,
@@ -213,7 +219,7 @@ def _load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
-        _slowdown(options, files, tenancy, course, restarts=sharing is not None and sharing.tenant.restart is not None),
+        slowdown,
         options.backend_name,
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
