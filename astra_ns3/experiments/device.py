@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
+from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.model.compute import AnyCompute, Losses, RooflineKeys
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised, ScaleUp
-from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.config.topology.own import OwnTopology
+from astra_ns3.topology.builders import graph_as_given
+from astra_ns3.topology.parts import lines_inside
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
@@ -38,17 +40,30 @@ def left_to_nccl(compute: AnyCompute, system: SystemConfig) -> float | None:
 def network_as_reached(network: AnyNetwork, workload: AnyWorkload, system: SystemConfig) -> AnyNetwork:
     """Return the network with the rates inside its nodes that transfers of a model's device reach.
 
-    Only topologies with ``scale_up`` know which of their links lie inside a node. Rates are rounded to whole bits per
-    second.
+    The keys ``scale_up`` of a topology, or the links of a graph, say what lies inside a node. Rates are rounded to
+    whole bits per second.
     """
     if not isinstance(workload, ModelWorkload) or not isinstance(network, NetworkConfig):
         return network
     share = losses_in_force(workload.file.compute, system).scale_up_efficiency
     topology = network.topology
-    if share == 1 or not isinstance(topology, (Hierarchical, RailOptimised)):
+    if share == 1:
+        return network
+    if isinstance(topology, (FileTopology, OwnTopology)):
+        return network.model_copy(update={"topology": _graph_reached(topology, share)})
+    if not isinstance(topology, (Hierarchical, RailOptimised)):
         return network
     inside = topology.model_copy(update={"scale_up": _reached(topology.scale_up, share)})
     return network.model_copy(update={"topology": inside})
+
+
+def lost_share(workload: AnyWorkload, asked: AnyNetwork, reached: AnyNetwork) -> list[str]:
+    """Return a warning if a share of the lines inside nodes that the user wrote has no effect."""
+    compute = workload.file.compute if isinstance(workload, ModelWorkload) else None
+    if not isinstance(compute, RooflineKeys) or compute.scale_up_efficiency in (None, 1) or asked != reached:
+        return []
+    share = f"scale_up_efficiency of {compute.scale_up_efficiency:g}"
+    return [f"no node has lines of its own, so the model's {share} has no effect"]
 
 
 def slowdown_on_device(slowdown: ComputeSlowdown | None, workload: AnyWorkload) -> ComputeSlowdown | None:
@@ -83,18 +98,12 @@ def _reached(inside: ScaleUp, share: float) -> ScaleUp:
     if inside.injection.rate_bps is not None:
         changes["injection"] = inside.injection.model_copy(update={"rate_bps": rates_bps[inside.injection.rate_bps]})
     if inside.switch is not None:
-        changes["switch"] = _marking_at(inside.switch, rates_bps)
+        changes["switch"] = inside.switch.marking_also_at(rates_bps)
     return inside.model_copy(update=changes)
 
 
-def _marking_at(switch: SwitchConfig, rates_bps: Mapping[int, int]) -> SwitchConfig:
-    """Return the switch with the marking of a rate also at what is reached of it; other ports may have that rate."""
-    if not isinstance(switch.ecn, tuple):
-        return switch
-    listed = {entry.rate_bps for entry in switch.ecn}
-    more = [
-        entry.model_copy(update={"rate_bps": rates_bps[entry.rate_bps]})
-        for entry in switch.ecn
-        if entry.rate_bps in rates_bps and rates_bps[entry.rate_bps] not in listed
-    ]
-    return switch.model_copy(update={"ecn": (*switch.ecn, *more)})
+def _graph_reached(topology: FileTopology | OwnTopology, share: float) -> FileTopology | OwnTopology:
+    """Return the topology with the share inside its servers; the same if its graph has no links there."""
+    if isinstance(topology, FileTopology) and not isinstance(topology.content(), PlainGraph):
+        return topology
+    return topology.reaching_inside(share) if lines_inside(graph_as_given(topology)) else topology

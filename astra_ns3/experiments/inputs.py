@@ -8,12 +8,14 @@ from contextlib import nullcontext
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.setting import RunFiles
-from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
+from astra_ns3.experiments.device import lost_share, network_as_reached, slowdown_on_device
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.given_files import named, place, read_files, told_with_place
 from astra_ns3.experiments.jobs.flows import on_its_connections
@@ -48,7 +50,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
-from astra_ns3.experiments.slowdown import checked_slowdown
+from astra_ns3.experiments.slowdown import checked_slowdown, waits_for_slow
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
@@ -203,6 +205,10 @@ def _load_inputs(
     of_files = *_of_system(system, system_config, network_config), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     unused = _unused(files, system_config, options)
+    restarts = sharing is not None and sharing.tenant.restart is not None
+    slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
+    if not isinstance(files.workload, (FlowList, FlowStream)):
+        unused += told_with_place(system, waits_for_slow(slowdown, system_config))
     return Inputs(
         job,
         system_config,
@@ -213,7 +219,7 @@ def _load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
-        _slowdown(options, files, tenancy, course, restarts=sharing is not None and sharing.tenant.restart is not None),
+        slowdown,
         options.backend_name,
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
@@ -314,8 +320,9 @@ def _place_of_run(
     with named(given) if options.congestion_control is None else nullcontext():
         changed = network_with_options(files.network.network, options)
     with named(given, of_its_own=() if sharing is None else sharing.named):
-        reached = as_nccl_asks(network_as_reached(changed, files.workload, system), system)
-        connected = on_its_connections(reached, files.workload, shares=sharing is not None)
+        reached = network_as_reached(changed, files.workload, system)
+        asked = as_nccl_asks(reached, system)
+        connected = on_its_connections(asked, files.workload, shares=sharing is not None)
         network, unobserved = as_observed(connected, options)
         tenancy = _tenancy(sharing, network)
         if sharing is not None:
@@ -323,6 +330,7 @@ def _place_of_run(
         check_grid(network)
     if sharing is None or not sharing.nccl_told:
         unobserved += unlike_nics(system, network, options.backend_name)
+    unobserved += lost_share(files.workload, changed, reached)
     return network, tenancy, [f"{place(given, files.network, words)}{words}" for words in unobserved]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler, slowdown_of
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
 from astra_ns3.network.records import NpuRecord, RunRecords
 from astra_ns3.scenario.paces import OfEvent
@@ -31,6 +32,17 @@ def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
                 where,
             )
     return slowdown
+
+
+def waits_for_slow(slowdown: ComputeSlowdown | None, system: SystemConfig) -> list[str]:
+    """Return a warning if fast NPUs begin collectives that slow ones haven't issued, while others could be played."""
+    uneven = slowdown is not None and (slowdown.jitter or any(each.npus is not None for each in slowdown.stragglers))
+    if not uneven or system.plays_nccl or system.scheduling_policy != "LIFO":
+        return []
+    return [
+        "scheduling-policy LIFO: fast NPUs begin the newest collective and wait there for slow ones, which may cost "
+        "several times what these compute longer; FIFO keeps the order in which all NPUs issue"
+    ]
 
 
 def slowdown_warnings(slowdown: ComputeSlowdown | None, records: RunRecords) -> list[str]:

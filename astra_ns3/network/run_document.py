@@ -450,7 +450,7 @@ class RunDocument(ForeseenDocument, total=False):
     """The limits that were given."""
     asked: FileDocument
     """The files, and the options of `run` that aren't at their defaults and have no key of their own. Null: given as an
-    object. Jobs have it in the folder of their scenario."""
+    object; a network stands whole. Jobs have it in the folder of their scenario."""
     compute_slowdown: FileDocument | None
     """The file of `--compute-slowdown`, with what collectives take on a model's device; null: nothing is slowed."""
     hook_result: Any  # what a user's hook returned

@@ -30,6 +30,7 @@ from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Degrees, Exchange, Group
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import Ideal, abilities_of
 from astra_ns3.network.floor.host_lines import widest_rates
@@ -55,6 +56,7 @@ _RINGS = ("ring", "ringAnticlockwise")
 class Least(NamedTuple):
     """The least time of an exchange, and of its bytes on the lines of each dimension of the network; in ps.
 
+    ``lines_ps``: where NPUs of a server share NICs, of the bytes of all those of its stage.
     ``queues_ps``: for how long it occupies each dimension of its group's grid, where a dimension plays one chunk at a
     time (else 0). ``cpu_ns``: CPU time that playing it takes about, for each NPU.
     """
@@ -95,6 +97,7 @@ class LeastTimes:
         # Another simulator's rules may charge groups another delay.
         self._delay_ps = inputs.plan.endpoint.delay_ps if rules.group_endpoint_delay_ns is None else 0
         self._rates = widest_rates(inputs.plan, self._platform.dimensions)
+        self._place = place_of(inputs.network)
         self.dimensions = len(self._platform.dimensions)
         system = self._platform.system
         self._one_by_one = system.active_chunks_per_dimension == system.num_queues_per_dimension == 1
@@ -132,7 +135,7 @@ class LeastTimes:
         )
         chunks = way.planner.chunks(request, time_ps=0)
         chains: Counter[int] = Counter()
-        lines, entering = [0.0] * self.dimensions, [0.0] * self.dimensions
+        lines, entering, shared = ([0.0] * self.dimensions for _ in range(3))
         longest_ps, cpu_seconds = 0, 0.0
         for chunk, times in Counter(map(tuple, chunks)).items():
             chain_ps = 0
@@ -146,12 +149,28 @@ class LeastTimes:
                 chains[phase.dimensions[0]] += times * phase_ps
                 for dimension, share in _shares(way, phase, schedule):
                     lines[dimension] += times * share * phase.bytes / self._rates[dimension]
+                    shared[dimension] += times * share * phase.bytes / self._shared_rate(way, dimension)
                 outermost, share = _entering(way, phase, schedule)
                 entering[outermost] += times * share * phase.bytes / self._rates[outermost]
             longest_ps = max(longest_ps, chain_ps)
-        lines_ps, rings_ps = (tuple(int(ns * PS_PER_NS * (1 - 1e-9)) for ns in each) for each in (lines, entering))
+        lines_ps, rings_ps, shared_ps = (
+            tuple(int(ns * PS_PER_NS * (1 - 1e-9)) for ns in each) for each in (lines, entering, shared)
+        )
         queues_ps = tuple(chains[number] if self._one_by_one else 0 for number in range(len(way.grid.sizes)))
-        return Least(max(longest_ps, *queues_ps, *lines_ps, *rings_ps), lines_ps, queues_ps, int(cpu_seconds * _NS))
+        return Least(max(longest_ps, *queues_ps, *lines_ps, *rings_ps), shared_ps, queues_ps, int(cpu_seconds * _NS))
+
+    def _shared_rate(self, way: _Way, dimension: int) -> float:
+        """Return what an NPU reaches of a dimension's lines if all of its stage in its server send as much over them.
+
+        In bytes per nanosecond. NPUs of a server need not send at once, so this holds for all exchanges of a stage
+        together, and for none by itself.
+        """
+        npus, rate = self._place.npus, self._rates[dimension]
+        whole = way.end % npus == 0 or npus % way.end == 0
+        if dimension == 0 or npus != self._platform.dimensions[0] or not whole:
+            return rate
+        server = self._place.outwards_bps * npus / 8 / _NS
+        return min(rate, server / min(way.end, npus))
 
     @property
     def message_cpu_ns(self) -> int:

@@ -12,6 +12,7 @@ from astra_ns3.network.run_document import (
 )
 from astra_ns3.report.alignment import number_text, percent
 from astra_ns3.units import format_bytes, format_time
+from astra_ns3.user_code import user_part
 from astra_ns3.workload.memory.room import WHY_TIGHT, is_tight
 
 
@@ -74,7 +75,7 @@ def _losses(metadata: ForeseenDocument) -> list[str]:
         words.append(f"{format_time(int(losses['launch_overhead_ps']))} for each operation{scaled}")
     if losses["scale_up_efficiency"] < 1 and _may_have_nodes(network):
         share = f"lines inside nodes reach {losses['scale_up_efficiency']:.0%} of their rate"
-        words.append(f"{share}, if the network has nodes" if network is None else share)
+        words.append(share if _has_nodes(network) else f"{share}, if the network has nodes")
     if losses["overlap_slowdown"] > 1:
         words.append(f"computing takes {losses['overlap_slowdown']:.4g} times as long beside collectives")
     return words
@@ -88,8 +89,16 @@ def _left_to_nccl(metadata: ForeseenDocument) -> list[str]:
     return [f"lines inside nodes keep their rate, for NCCL's channels lose what the device's {share:.0%} stands for"]
 
 
+def _has_nodes(network: FileDocument | None) -> bool:
+    return network is not None and "scale_up" in network.get("topology", {})
+
+
 def _may_have_nodes(network: FileDocument | None) -> bool:
-    return network is None or "scale_up" in network.get("topology", {})
+    """Whether a network has nodes for all that is known here: a graph that a user gives is known by its name alone."""
+    if network is None or _has_nodes(network):
+        return True
+    kind = str(network.get("topology", {}).get("kind"))
+    return kind == "file" or user_part(kind) is not None
 
 
 def _experts(experts: ExpertsDocument) -> str:

@@ -9,15 +9,14 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import FileDocument
 from astra_ns3.user_code import user_part
 
 _IN_ANOTHER_FILE = "file"
 
 
-def network_of(metadata: RunDocument) -> AnyNetwork | None:
+def network_of(document: FileDocument) -> AnyNetwork | None:
     """The configuration of a run's network; None if what it names may be another one by now, or can't be read."""
-    document = metadata["network"]
     if any(kind == _IN_ANOTHER_FILE or user_part(kind) for kind in _kinds(document)):
         return None
     try:

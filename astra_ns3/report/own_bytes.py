@@ -202,7 +202,7 @@ class _Lines:
 
 def _take_several_ways(run: Records, slowest_bps: int | None) -> bool:
     """Return whether the packets of a message may share no line but the first and the last."""
-    in_force, network = run.metadata.get("in_force") or {}, network_of(run.metadata)
+    in_force, network = run.metadata.get("in_force") or {}, network_of(run.metadata["network"])
     roce = in_force.get("roce")
     part = bool(roce and roce["split_messages"] and roce["queue_pairs_per_pair"] > 1)
     if isinstance(network, NetworkConfig) and slowest_bps is not None:

@@ -99,7 +99,7 @@ def _rate_spans(records: Records) -> Mapping[int, list[tuple[int, int, int]]]:
 
 def _links(records: Records) -> dict[str, tuple[int, Link]]:
     """Return the link of each port, and its number; empty if the network can't be told from run.json alone."""
-    config = network_of(records.metadata)
+    config = network_of(records.metadata["network"])
     if not isinstance(config, NetworkConfig):
         return {}
     graph = build_graph(config.topology)
@@ -120,7 +120,7 @@ def _pace(built_bps: int, spans: Iterable[tuple[int, int, int]]) -> Pace:
 def switch_names(records: Records, ports: Iterable[str]) -> dict[str, str]:
     """Return the names that a network's file or kind gives to the switches of some ports; none if not known."""
     switches = sorted({match[0].partition(":")[0] for port in ports if (match := _NAME.match(port))}, key=_order)
-    config = network_of(records.metadata) if any(name.startswith("switch") for name in switches) else None
+    config = network_of(records.metadata["network"]) if any(name.startswith("switch") for name in switches) else None
     if not isinstance(config, NetworkConfig):
         return {}
     names = build_graph(config.topology).switch_names

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from astra_ns3.config.topology.kinds import Dumbbell, FullMesh, OwnTopology, SingleSwitch, TopologyConfig
+from astra_ns3.config.topology.kinds import Dumbbell, FileTopology, FullMesh, OwnTopology, SingleSwitch, TopologyConfig
 from astra_ns3.errors import of_type, one_of
 from astra_ns3.topology.clos import clos, fat_tree, leaf_spine
 from astra_ns3.topology.counts import check_network_fits
@@ -17,6 +17,7 @@ from astra_ns3.topology.forwarding import with_forwarding
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.grids import grid
 from astra_ns3.topology.nodes import hierarchical, rail_optimised
+from astra_ns3.topology.parts import reaching_inside
 from astra_ns3.topology.reducers import with_reducers
 from astra_ns3.topology.storage import with_storage
 from astra_ns3.topology.wiring import Wiring
@@ -30,7 +31,7 @@ def own_graph(config: OwnTopology) -> Graph:
         graph, Graph, f"gave {a_kind_of(graph)}, expected a Graph (astra_ns3.topology.graph)", str(config.part)
     )
     named = ((kind, config.dimension_of(kind)) for kind in dict.fromkeys(link.kind for link in graph.links))
-    return replace(
+    found = replace(
         graph,
         links=tuple(graph.links),
         npu_host=tuple(graph.npu_host),
@@ -40,6 +41,7 @@ def own_graph(config: OwnTopology) -> Graph:
         link_dimensions=graph.link_dimensions
         or tuple((kind, dimension) for kind, dimension in named if dimension is not None),
     )
+    return reaching_inside(found, config.share_inside)
 
 
 def full_mesh(config: FullMesh) -> Graph:
@@ -91,6 +93,11 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {  # each takes the keys of its
 def build_graph(config: TopologyConfig) -> Graph:
     """The graph that a topology configuration describes; raises InputError if memory can't hold it."""
     return with_reducers(with_storage(config, _built(config)))
+
+
+def graph_as_given(config: FileTopology | OwnTopology) -> Graph:
+    """Return the graph that a user gives, as it stands."""
+    return own_graph(config) if isinstance(config, OwnTopology) else file_graph(config)
 
 
 def _built(config: TopologyConfig) -> Graph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,25 @@ def servers_of(graph: Graph) -> Sequence[int]:
     """Return the server of each host: its box, or else a number that hosts share whom links inside servers join."""
     inside = [(link.a, link.b) for link in graph.links if not graph.leads_out(link)]
     return graph.host_boxes or joined(graph.nodes, inside)[: graph.hosts]
+
+
+def lines_inside(graph: Graph) -> list[int]:
+    """Return the numbers of the links that messages between NPUs of a server take: not PCIe, which costs more."""
+    inside = [number for number, link in enumerate(graph.links) if not graph.leads_out(link)]
+    near = min((graph.links[number].cost for number in inside), default=0)
+    return [number for number in inside if graph.links[number].cost == near]
+
+
+def reaching_inside(graph: Graph, share: float) -> Graph:
+    """Return the graph whose links inside servers have a share of their rates, in whole bits per second."""
+    if share == 1:
+        return graph
+    links = list(graph.links)
+    for number in lines_inside(graph):
+        links[number] = replace(links[number], rate_bps=max(round(links[number].rate_bps * share), 1))
+    rates_bps = {old.rate_bps: new.rate_bps for old, new in zip(graph.links, links, strict=True) if old is not new}
+    switches = tuple(switch.marking_also_at(rates_bps) for switch in graph.switch_configs)
+    return replace(graph, links=tuple(links), switch_configs=switches)
 
 
 def joined(count: int, pairs: Iterable[Sequence[int]]) -> list[int]:

@@ -31,6 +31,13 @@ WORK = """DATA
 a -1 20000 NONE 0 20000 NONE 0 20000 ALLREDUCE 400000 10
 b -1 9000 NONE 0 0 NONE 0 9000 ALLREDUCE 900000 9
 """
+MODEL = """kind: transformer
+name: small
+model: {layers: 1, hidden: 256, heads: 4, feed_forward: 1024, vocabulary: 512}
+training: {sequence: 64, micro_batch: 1, micro_batches: 1, datatype: bfloat16}
+parallel: {tensor: 2}
+compute: H100
+"""
 ROCE: dict[str, Any] = {"kind": "roce", "payload": 4096, "congestion_control": "none"}
 SLOWDOWN = {"stragglers": [{"npus": [1], "factor": 2.0}]}
 STAR: dict[str, Any] = {
@@ -347,6 +354,15 @@ def test_objects_of_ours_are_read_back_from_run_json(tmp_path: Path) -> None:
     fast = parse_network({"topology": rates_twice(STAR), "transport": ROCE})
     objects = {"workload": parse_workload(WORK, "w"), "system": parse_system(SYSTEM_KEYS)}
     before = recorded({**objects, "network": network}, comm_scale=0.5)
-    assert before.metadata["asked"] == dict.fromkeys(("workload", "system", "network"))
+    assert before.metadata["asked"] == {"workload": None, "system": None, "network": network.document()}
     after = recorded({**objects, "network": fast}, comm_scale=0.5)
+    assert saved(astra_ns3.explain(before, play=True))[LINES] == before.finish_ps - after.finish_ps
+
+
+def test_a_network_that_is_an_object_is_not_played_with_what_a_device_reaches_of_it(tmp_path: Path) -> None:
+    files = written(tmp_path, NODES, ROCE, SYSTEM.replace("ring", "ring_ring").replace("direct", "direct_direct"))
+    (tmp_path / "model.yaml").write_text(MODEL, encoding="utf-8")
+    files |= {"workload": tmp_path / "model.yaml", "network": parse_network(json.loads(files["network"].read_text()))}
+    before = recorded(files)
+    after = recorded({**files, "network": parse_network({"topology": rates_twice(NODES), "transport": ROCE})})
     assert saved(astra_ns3.explain(before, play=True))[LINES] == before.finish_ps - after.finish_ps

@@ -11,6 +11,7 @@ from support.plans import SWITCH, Case, drawn_case, one_switch, rings, servers, 
 import astra_ns3
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space, is_as_in
 from astra_ns3.planning.search import Played, Search
@@ -97,6 +98,28 @@ def test_bounds_hold_for_channels_that_leave_servers_at_several_npus() -> None:
     times = case.times_ps(space, [bound.choice for bound in bounds])
     assert len(bounds) == 2
     assert all(0.7 * times[bound.choice] < bound.time_ps <= times[bound.choice] for bound in bounds)
+
+
+@pytest.mark.parametrize(
+    ("rules", "names"),
+    [
+        (rings(2), ("data 8, micro-batch 1", "zero 3, micro-batch 1")),
+        (parse_system({"collectives": "nccl"}), (_SHARDED,)),
+    ],
+    ids=["rings", "nccl"],
+)
+def test_bounds_count_what_all_npus_of_a_server_send_over_the_nic_that_they_share(
+    rules: SystemConfig, names: tuple[str, ...]
+) -> None:
+    """One NIC for four NPUs is as if each had a quarter of it."""
+    base = small_llama({"layers": 2, "hidden": 1024, "heads": 2}, samples=8)
+    case = Case(base, rules, servers(2, 4, nics=1))
+    space = case.space
+    bounds = [each for each in case.bounds(space) if each.choice.name.endswith(names)]
+    times = case.times_ps(space, [bound.choice for bound in bounds])
+    assert all(bound.time_ps <= times[bound.choice] for bound in bounds)
+    sharded = next(bound for bound in bounds if bound.choice.name == _SHARDED)
+    assert sharded.time_ps > 0.7 * times[sharded.choice]
 
 
 @pytest.mark.parametrize(

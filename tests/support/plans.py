@@ -52,12 +52,13 @@ def one_switch(npus: int, rate: str = "400Gbps") -> NetworkConfig:
     return parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
 
 
-def servers(nodes: int, npus: int, planes: int = 1) -> NetworkConfig:
+def servers(nodes: int, npus: int, planes: int = 1, nics: int | None = None) -> NetworkConfig:
     """Servers of NPUs on a switch."""
     inside = {"planes": planes, "link": {"rate": "900Gbps", "delay": "25ns"}, "switch": SWITCH}
     outside = {"kind": "single-switch", "link": {"rate": "100Gbps", "delay": "500ns"}, "switch": SWITCH}
     topology = {"kind": "hierarchical", "nodes": nodes, "npus_per_node": npus, "scale_up": inside, "scale_out": outside}
-    return parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
+    shared = {} if nics is None else {"nics_per_node": nics}
+    return parse_network({"topology": {**topology, **shared}, "transport": {"kind": "roce", "payload": 4096}})
 
 
 def copies_alone(folder: Path, rate: str = "100Gbps") -> PlanRequest:

@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar, runtime_checkable
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BeforeValidator, Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, checked, key_error, refuse_key
@@ -183,6 +183,23 @@ class TopologyBase(ConfigModel):
         if self.logical_dimensions == self.built_dimensions():
             return built
         return (max(built),) * len(self.logical_dimensions)
+
+
+class GivenGraph(TopologyBase):
+    """Keys of a topology whose graph a user gives: which of its links are inside servers, the graph itself says."""
+
+    _share_inside: float = PrivateAttr(default=1)
+
+    @property
+    def share_inside(self) -> float:
+        """The share of the rates of links inside servers that is reached."""
+        return self._share_inside
+
+    def reaching_inside(self, share: float) -> Self:
+        """Return the topology whose links inside servers reach a share of their rates."""
+        found = self.model_copy()
+        found._share_inside = share
+        return found
 
 
 class OnOneLink(TopologyBase):

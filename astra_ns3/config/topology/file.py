@@ -26,7 +26,7 @@ from astra_ns3.config.formats.htsim_topology import looks_like_htsim, parse_htsi
 from astra_ns3.config.formats.infragraph.graph import looks_like_infragraph, parse_infragraph
 from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
-from astra_ns3.config.topology.base import Forwarding, TopologyBase, times
+from astra_ns3.config.topology.base import Forwarding, GivenGraph, times
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.frozen import replace
@@ -98,7 +98,7 @@ def _known_format(name: object) -> object:
 _Format = Annotated[str, BeforeValidator(_known_format), WithJsonSchema({"type": "string", "enum": list(FORMATS)})]
 
 
-class FileTopology(TopologyBase):
+class FileTopology(GivenGraph):
     """A graph in a format of another program, read when the network file is read. In GraphML, GML and node-link JSON a
     node has `kind` (`host` or `switch`), a switch also `buffer`, `label` and `level` (the row in a picture). A link has
     `rate` and `delay` (needed), `error_rate`, `kind` (its class), and `cost` (1 unless given). The graph may have

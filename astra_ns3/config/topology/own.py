@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
 from astra_ns3.config.core.model import as_value_error, shown
-from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.config.topology.base import GivenGraph
 from astra_ns3.errors import InputError, required, wrong
 from astra_ns3.units import parse_any
 from astra_ns3.user_code import FORM, UserPart, a_kind_of, check_user_file, describe_failure, load_pure_part, user_part
@@ -88,7 +88,7 @@ _PARAMETERS = WithJsonSchema(
 )
 
 
-class OwnTopology(TopologyBase):
+class OwnTopology(GivenGraph):
     """A graph that a function of the user's gives, ``FILE.py:name``, called once with the parameters."""
 
     kind: Annotated[str, AfterValidator(as_value_error(_own_kind)), _KIND]

@@ -6,7 +6,8 @@ DCQCN (Zhu et al., SIGCOMM 2015) for RED-like marking, Choudhury and Hahne's dyn
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
@@ -24,6 +25,9 @@ from astra_ns3.config.core.model import (
 )
 from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_MS, exact_rate, format_rate
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 ETHERNET_HEADER_BYTES = 14
 """The least that tells a switch where a frame goes."""
@@ -293,6 +297,18 @@ class SwitchConfig(ConfigModel):
         if self.ecn is None or isinstance(self.ecn, str):
             return ()
         return self.ecn if isinstance(self.ecn, tuple) else (self.ecn,)
+
+    def marking_also_at(self, rates_bps: Mapping[int, int]) -> Self:
+        """Return the switch with the marking of a rate also at another; other ports may have the first."""
+        if not isinstance(self.ecn, tuple):
+            return self
+        listed = {entry.rate_bps for entry in self.ecn}
+        more = [
+            entry.model_copy(update={"rate_bps": rates_bps[entry.rate_bps]})
+            for entry in self.ecn
+            if rates_bps.get(entry.rate_bps, entry.rate_bps) not in listed
+        ]
+        return self.model_copy(update={"ecn": (*self.ecn, *more)})
 
     def ecn_of(self, rate_bps: int) -> EcnConfig | None:
         """How ports of that rate mark; None: not at all, or as the program chooses.

@@ -90,7 +90,7 @@ def has_choices(run: Records, found: Explanation) -> bool:
 
 def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSAGES) -> list[Played]:
     """Play the collectives that take most of the chain by NCCL's other choices. Raises InputError."""
-    network = network_of(run.metadata)
+    network = network_of(run.metadata["network"])
     refuse(not found.segments, "--choices needs the chain: run with --record timeline --record flows")
     if network is None:
         raise wrong("--choices: the run's network has a part that run.json doesn't hold, so it can't be played again")
@@ -103,7 +103,7 @@ def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSA
 
 def doubts_of(run: Records) -> tuple[str, ...]:
     """Return the warnings beside the choices of a run."""
-    network = network_of(run.metadata)
+    network = network_of(run.metadata["network"])
     return () if network is None else doubts(_backend_of(run, network))
 
 

@@ -37,8 +37,8 @@ def asked_again(run: Result, backend: str | None = None) -> RunRequest:
     if any(each["name"] == job and each["passes"] is None for each in of_run.get("jobs", ())):
         raise wrong("it plays for ever, so others decide when it ends; explain one of them")
     asked: dict[str, Any] = dict(of_run["asked"])  # options of all types
-    if asked["network"] is None:
-        asked["network"] = network_of(metadata)
+    if not isinstance(asked["network"], str):
+        asked["network"] = network_of(asked["network"] or metadata["network"])
     scales = {name: of_run[name] for name in ("comm_scale", "compute_scale")}
     if "workload" in asked and asked["workload"] is None:
         asked["workload"], scales = _workload(metadata["workload"]), scales if "kind" in metadata["workload"] else {}

@@ -72,10 +72,14 @@ def standing(spans: Iterable[Span]) -> Mapping[int, int]:
 
 
 def slowness_of(metadata: RunDocument) -> Slowness:
-    """Return how many times as long computations of a run may take."""
+    """Return how many times as long computations of a run may take; nobody knows what that costs with LIFO.
+
+    There fast NPUs begin collectives that slow ones haven't issued, and play no others meanwhile.
+    """
     spans = [each.span for each in slowed_npus(metadata)]
+    changes_order = bool(spans) and metadata.get("system", {}).get("scheduling-policy") == "LIFO"
     for_a_while = any(span.from_ps or span.until_ps is not None for span in spans)
-    return Slowness(None if for_a_while else prod((span.factor for span in spans), start=Fraction(1)))
+    return Slowness(None if for_a_while or changes_order else prod((span.factor for span in spans), start=Fraction(1)))
 
 
 def slowed_beside(metadata: RunDocument) -> Fraction:

@@ -48,7 +48,7 @@ def configuration(runs: Sequence[Shown], defaults: Defaults) -> dict[str, list[K
 def _changed(metadata: RunDocument, defaults: Defaults) -> dict[str, set[str]]:
     """Keys that differ from their default or have none, by part; a part of which that can't be told is left out."""
     found: dict[str, set[str]] = {}
-    models: dict[str, ConfigModel | None] = {"network": network_of(metadata), "system": _system_of(metadata)}
+    models: dict[str, ConfigModel | None] = {"network": network_of(metadata["network"]), "system": _system_of(metadata)}
     for part, model in models.items():
         if model is not None:
             given = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -13,6 +13,7 @@ from astra_ns3.config.topology.kinds import FileTopology
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.topology.files.astra_sim import analytical_graph
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.parts import reaching_inside
 from astra_ns3.topology.wiring import Wiring
 
 SCALE_UP_LEVEL = -1
@@ -22,7 +23,10 @@ SCALE_UP_LEVEL = -1
 def file_graph(config: FileTopology) -> Graph:
     """The graph of a file; raises InputError with file and line."""
     content = config.content()
-    graph = _of_plain(config, content) if isinstance(content, PlainGraph) else analytical_graph(config, content)
+    if isinstance(content, PlainGraph):
+        graph = reaching_inside(_of_plain(config, content), config.share_inside)
+    else:
+        graph = analytical_graph(config, content)
     if not config.error_rate:
         return graph
     lossy = (link if link.error_rate else replace(link, error_rate=config.error_rate) for link in graph.links)

@@ -284,6 +284,22 @@ def test_a_straggler_whose_time_never_comes_is_told(
     assert all(words.startswith(f"compute_slowdown: {expected}") for words in found)
 
 
+@pytest.mark.parametrize(
+    ("slowdown", "policy", "told"),
+    [
+        ({"stragglers": [{"npus": 2, "factor": 1.5}]}, "LIFO", True),
+        ({"jitter": {"spread": 0.1}}, "LIFO", True),
+        ({"stragglers": [{"npus": 2, "factor": 1.5}]}, "FIFO", False),
+        ({"stragglers": [{"factor": 1.5}]}, "LIFO", False),
+    ],
+)
+def test_lifo_is_warned_of_where_npus_issue_at_other_times(
+    tmp_path: Path, slowdown: dict[str, Any], policy: str, told: bool
+) -> None:
+    result = played(tmp_path, slowdown, scheduling_policy=policy)
+    assert any("scheduling-policy LIFO: fast NPUs" in words for words in result.metadata["warnings"]) == told
+
+
 def test_a_straggler_that_never_computes_is_told() -> None:
     slowdown = ComputeSlowdown.model_validate({"stragglers": [{"npus": 1, "factor": 2}, {"factor": 2}]})
     npus = NpuRecord(0, 9, 5, 4, done=True), NpuRecord(1, 9, 0, 9, done=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +16,14 @@ from astra_ns3.config.model.devices import DEVICES, Device
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
+from astra_ns3.experiments.device import lost_share, network_as_reached, slowdown_on_device
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.frozen import replace
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.system.file import parse_system
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.files.writing import graphml
 from astra_ns3.workload.computing.clocks import clock_of
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
@@ -127,6 +131,45 @@ def test_marking_by_rate_holds_at_the_rate_that_is_reached() -> None:
     switch = inside(network_as_reached(config, on(scale_up_efficiency=0.5), USUAL)).switch
     assert switch.ecn_of(500_000_000_000).kmin_bytes == 1_000_000
     assert switch.ecn_of(400_000_000_000).kmin_bytes == 400_000
+
+
+OWN = """
+import json
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.topology.builders import build_graph
+def servers():
+    return build_graph(parse_network(json.loads({document!r})).topology)
+"""
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["file", "function"])
+def test_a_graph_has_the_share_on_its_links_inside_servers_alone(tmp_path: Path, own: bool) -> None:
+    marking = [{"rate": f"{rate}Gbps", "kmin": f"{rate}KB", "kmax": f"{rate}KB"} for rate in (400, 1000)]
+    switch = {"buffer": "32MB", "ecn": marking}
+    nodes = network(switch=switch)
+    path = tmp_path / ("servers.py" if own else "servers.graphml")
+    graph = build_graph(nodes.topology)
+    path.write_text(OWN.format(document=json.dumps(nodes.document())) if own else graphml(graph, nodes.topology))
+    topology = {"kind": f"{path}:servers"} if own else {"kind": "file", "path": str(path), "switch": switch}
+    config = parse_network({"topology": topology, "transport": {"kind": "roce"}})
+    found: Any = network_as_reached(config, on(scale_up_efficiency=0.75), USUAL)
+    before, after = build_graph(config.topology), build_graph(found.topology)
+    shares = {(old.kind, new.rate_bps / old.rate_bps) for old, new in zip(before.links, after.links, strict=True)}
+    assert shares == {("scale-up", 0.75), ("scale-out", 1)}
+    marked = after.switch_configs[-1].ecn_of(750_000_000_000)
+    assert marked is not None
+    assert marked.kmin_bytes == 1_000_000
+    assert lost_share(on(scale_up_efficiency=0.75), config, found) == []
+
+
+def test_a_share_that_no_link_has_is_warned_of() -> None:
+    config = parse_network(
+        {"topology": {"npus": 8, "link": {"rate": "1Tbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}}
+    )
+    told = "no node has lines of its own, so the model's scale_up_efficiency of 0.5 has no effect"
+    model = on(scale_up_efficiency=0.5)
+    assert lost_share(model, config, network_as_reached(config, model, USUAL)) == [told]
+    assert lost_share(on(), config, network_as_reached(config, on(), USUAL)) == []
 
 
 def test_networks_that_do_not_know_their_nodes_keep_their_rates() -> None:
