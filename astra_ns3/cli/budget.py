@@ -35,6 +35,7 @@ _WORKLOADS = (*TEXTS, ".csv", ".et")
         "How much": ("budget", "limit_wall_time"),
         "Output": ("output", "as_json", "quiet"),
     },
+    others={"--overwrite": "a budget replaces the tables of an earlier one, whose runs stay; leave it out"},
 )
 @click.argument("prices", metavar="PRICES", shell_complete=files(".yaml", ".yml"))
 @click.option(

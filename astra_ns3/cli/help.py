@@ -19,6 +19,7 @@ _WIDTH = 78
 _INDENT = "  "
 _REST = "Messages and help"
 _NO_GROUPS: Mapping[str, Sequence[str]] = MappingProxyType({})
+_NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 
 
 class _WithExamples(click.Command):
@@ -40,17 +41,32 @@ class _WithExamples(click.Command):
 
 
 class Command(_WithExamples):
-    """A command. ``groups``: names of parameters by the heading that they stand under, the others come last."""
+    """A command. ``groups``: names of parameters by the heading that they stand under, the others come last.
+
+    ``others``: options of other commands, with what to do here instead.
+    """
 
     # Words and more are handed on as click has them.
-    def __init__(self, *words: Any, groups: Mapping[str, Sequence[str]] = _NO_GROUPS, **more: Any) -> None:
+    def __init__(
+        self,
+        *words: Any,
+        groups: Mapping[str, Sequence[str]] = _NO_GROUPS,
+        others: Mapping[str, str] = _NO_OTHERS,
+        **more: Any,
+    ) -> None:
         super().__init__(*words, **more)
-        self.groups = groups
+        self.groups, self.others = groups, others
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; errors know the command, whose help is named, also where click doesn't tell them."""
         with augment_usage_errors(ctx):
-            return super().parse_args(ctx, args)
+            try:
+                return super().parse_args(ctx, args)
+            except click.NoSuchOption as error:
+                if error.option_name not in self.others:
+                    raise
+                words = f"No such option '{error.option_name}': {self.others[error.option_name]}."
+                raise click.UsageError(words) from error
 
     def invoke(self, ctx: click.Context) -> int | None:
         """Run it; with `--json` what users' code prints goes to standard error."""

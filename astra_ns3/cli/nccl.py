@@ -223,7 +223,7 @@ def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool
 
     found = machine_of(**machine)
     played = rounded_sizes(name, sizes, found.network.npus)
-    _warn([*found.warnings, *(f"--what-if: {words}" for words in doubts(found.backend) if others)])
+    _warn([*found.warnings, *(f"--what-if: {words}" for words in doubts(found.network, found.backend) if others)])
     rows = found.bench(name, played, seed, tell)
     choices = what_if(found, name, rows, seed, tell) if others else []
     if as_json:

@@ -55,6 +55,7 @@ class _Options(TypedDict):
         "How far": ("cpu_time", "packets", "packets_cpu_time", "jobs"),
         "Output": ("output", "as_json", "quiet"),
     },
+    others={"--overwrite": "a plan replaces the tables of an earlier one, whose runs stay; leave it out"},
 )
 @click.argument("file", metavar="MODEL", shell_complete=files(".yaml", ".yml", ".json"))
 @click.option("-n", "--network", metavar="FILE", shell_complete=files(*TEXTS), help="Network.")

@@ -40,6 +40,7 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
     """
     from astra_ns3.experiments.integrity import blaming_damage
     from astra_ns3.experiments.metadata import usual_options
+    from astra_ns3.experiments.replays.again import plays_again
     from astra_ns3.planning.page import told_page
     from astra_ns3.report.page.page import write_report
 
@@ -56,7 +57,7 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
         runs = [run for folder in folders for run in _runs_in(folder)]
         check_free(output, overwrite=overwrite)
         with folder_for(output):
-            write_report(runs, output, usual_options())
+            write_report(runs, output, usual_options(), plays_again)
     show(f"written to {output}")
 
 

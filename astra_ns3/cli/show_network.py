@@ -20,7 +20,7 @@ ENDINGS = (".yaml", ".yml", ".json", ".txt")
     cls=Command,
     short_help="Print what a network amounts to; draw it, or convert it.",
     examples=(
-        "astra-ns3 show network inputs/network/leaf-spine-32.yaml",
+        "astra-ns3 show network inputs/network/leaf-spine-32.yaml --set topology.spines=4",
         "astra-ns3 show network inputs/network/hier.yaml -o hier.svg --export hier.graphml",
     ),
 )
@@ -29,13 +29,17 @@ ENDINGS = (".yaml", ".yml", ".json", ".txt")
     "-o", "--output", metavar="FILE", shell_complete=files(*PICTURES), help="Draw it: a picture (.png, .svg, .pdf)."
 )
 @click.option("--export", "target", metavar="FILE", help="Write it: .graphml, .json (node-link), .txt (HPCC), .yaml.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, as for the command run.")
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def show_network(file: str, output: str | None, target: str | None, overwrite: bool, as_json: bool) -> None:
+def show_network(
+    file: str, output: str | None, target: str | None, changes: tuple[str, ...], overwrite: bool, as_json: bool
+) -> None:
     """Print what the network of FILE amounts to: counts, diameter, bisection bandwidth, base round trip.
 
     Draws it, or writes it in another program's format, if asked to. .yaml is ASTRA-sim 2's analytical network.
     """
+    from astra_ns3.config.core.changing import settings_of
     from astra_ns3.experiments.network_summary import load_network, network_summary
     from astra_ns3.report.network.figure import draw_network
     from astra_ns3.report.network.text import network_text
@@ -46,7 +50,7 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     written = [path for path in (output, target) if path]
     for path in written:
         check_free(path, overwrite=overwrite)
-    network = load_network(file)
+    network = load_network(file, settings_of(changes))
     plan = network.plan
     routing, sizes = plan.config.topology.routing, plan.outermost.wire_sizes
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly

@@ -25,6 +25,7 @@ _PARAMETERS = input_parameters(RunRequest)
     cls=Command,
     params=_PARAMETERS,
     groups=groups_of(_PARAMETERS, RunRequest),
+    others=dict.fromkeys(("--record", "--output", "-o", "--overwrite"), "nothing is written; leave it out"),
     examples=(
         f"astra-ns3 validate {_FILES}",
         f"astra-ns3 validate {_FILES} --passes 100 --set network.topology.link.rate=400Gbps --json",

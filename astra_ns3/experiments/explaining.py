@@ -12,6 +12,7 @@ from astra_ns3.experiments.nccl.choices_of_run import (
     choices_text,
     doubts_of,
     has_choices,
+    messages_of,
 )
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.replays.again import plays_again
@@ -56,4 +57,6 @@ def explain(
     if played:
         for words in doubts_of(run):
             _LOG.warning("--choices: %s", words)
-    return replace(found, choices=tuple(choices_document(played)), choices_text=choices_text(played))
+    return replace(
+        found, choices=tuple(choices_document(played)), choices_text=choices_text(played, messages_of(run, found))
+    )

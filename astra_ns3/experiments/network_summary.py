@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 
-from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
-from astra_ns3.config.network.file import read_any_network
+from astra_ns3.config.network.file import read_network_file
 from astra_ns3.errors import located, wrong
+from astra_ns3.experiments.changes.setting import changed_network
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.measures import Measures, measure
@@ -22,10 +25,13 @@ class LoadedNetwork:
     plan: NetworkPlan
 
 
-def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
-    """Read a network file and plan its network; raises InputError, which names the file."""
+def load_network(path: str | os.PathLike[str], changes: Mapping[str, Json] = MappingProxyType({})) -> LoadedNetwork:
+    """Read a network file and plan its network; raises InputError, which names the file.
+
+    ``changes``: other values of keys, as for a run.
+    """
     name = os.fspath(path)
-    config = read_any_network(path)
+    config = changed_network(read_network_file(path), name, changes).network
     if isinstance(config, AnalyticalNetwork):
         raise wrong(
             f"describes an analytical network, without packets; in a network file, "

@@ -90,6 +90,11 @@ class Bounds:
         """Return how many choices can't be played, by what is said of them, the most first; when all are bounded."""
         return self._playable.left_out
 
+    @property
+    def own_why(self) -> str:
+        """Return why the plan of the model's file can't be played; empty: it can, or isn't among the choices."""
+        return self._playable.own_why
+
     def _of_cell(self, cell: Cell, parts: Parts) -> Iterator[Bound]:
         """Yield a bound on each choice of a cell."""
         work = _CellWork(self, cell, parts)

@@ -145,16 +145,22 @@ def is_as_in(choice: Choice, workload: ModelWorkload) -> bool:
 class Space:
     """All choices for a model on ``npus`` NPUs; each trains on as many samples an iteration, ``samples``.
 
-    ``workload``: the model's file without degrees; ``keys``: those of the file as it was given that were changed for
-    that. ``held``: values of some keys of :data:`CHOSEN` that all choices have; ``places``: where these stand.
+    ``workload``: the model's file without degrees; ``given``: with its own; ``keys``: those of the file as it was given
+    that were changed for that. ``held``: values of some keys of :data:`CHOSEN` that all choices have; ``places``: where
+    these stand.
     """
 
     workload: ModelWorkload
+    given: ModelWorkload
     npus: int
     samples: int
     keys: Mapping[str, Json]
     held: Mapping[str, Json] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
+
+    def is_own(self, choice: Choice) -> bool:
+        """Return whether a choice is the plan of the model's file."""
+        return is_as_in(choice, self.given)
 
     @property
     def few_copies(self) -> str:
@@ -312,7 +318,7 @@ def space_of(
     }
     if isinstance(file.training, SequenceTraining):
         alone[_RECOMPUTE] = "none"
-    return Space(changed(workload, {**reset, **alone}), npus, samples, {**alone, **reset}, held, places)
+    return Space(changed(workload, {**reset, **alone}), workload, npus, samples, {**alone, **reset}, held, places)
 
 
 def _recomputes(file: ModelFile) -> bool:

@@ -16,7 +16,7 @@ from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound, Bounds
-from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
+from astra_ns3.planning.degrees import Choice, Space, space_of
 from astra_ns3.planning.iterations import ITERATIONS, is_affordable, next_search, second_ps
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
 from astra_ns3.planning.page import STORE, check_own, forget
@@ -52,8 +52,8 @@ class Plan:
     """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played.
 
     ``left_out``: how many choices can't be played, by what is said of them, the most first. ``own``: the choice that
-    the model's file has, if it is one. ``packets``: the best on packets, in the order of their times as flows.
-    ``following``: of second iterations (None: none may be faster than the first).
+    the model's file has, if it can be played, and ``own_why`` why it can't. ``packets``: the best on packets, in the
+    order of their times as flows. ``following``: of second iterations (None: none may be faster than the first).
     """
 
     request: PlanRequest
@@ -63,6 +63,7 @@ class Plan:
     study: StudyResult
     left_out: Mapping[str, int] = field(default_factory=dict)
     own: Choice | None = None
+    own_why: str = ""
     packets: tuple[OnPackets, ...] = ()
     following: Found | None = None
 
@@ -83,10 +84,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class AllBounds:
-    """Bounds on all choices that can be played. ``left_out``: how many can't, by what is said of them."""
+    """Bounds on all choices that can be played. ``left_out``: how many can't, by what is said of them.
+
+    ``own_why``: what is said of the plan of the model's file, if it can't.
+    """
 
     bounds: list[Bound]
     left_out: Mapping[str, int]
+    own_why: str
 
 
 class Bounded:
@@ -144,7 +149,7 @@ def make_plan(
     bounds = all_bounds.bounds
     bound_seconds = time.process_time() - begun
     capacity = capacity_bytes(space)
-    own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
+    own = next((each.choice for each in bounds if space.is_own(each.choice)), None)
     together = request.jobs or cores()
     search = Search(space, bounds, capacity, together, request.cpu_seconds, () if own is None else (own,))
     forget(request.folder, request.files)
@@ -156,7 +161,8 @@ def make_plan(
         player.play_next(following, progress)
     packets = player.play_on_packets(found, space, progress)
     second = None if following is None else following.found()
-    return Plan(request, space, found, bound_seconds, player.study(), all_bounds.left_out, own, packets, second)
+    others, why = all_bounds.left_out, all_bounds.own_why
+    return Plan(request, space, found, bound_seconds, player.study(), others, own, why, packets, second)
 
 
 def capacity_bytes(space: Space) -> int | None:
@@ -169,7 +175,7 @@ def bounds_of(request: PlanRequest, space: Space) -> AllBounds:
     inputs, plan = _inputs_of(request, space, _first(request, space))
     bounds = Bounds(space, plan, inputs)
     with named(inputs.system.source, of_its_own=(space.workload.source,)):
-        return AllBounds(list(bounds.all()), bounds.left_out)
+        return AllBounds(list(bounds.all()), bounds.left_out, bounds.own_why)
 
 
 def _first(request: PlanRequest, space: Space) -> Choice:

@@ -7,7 +7,7 @@ is said of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from astra_ns3.config.training_plan import Block
 from astra_ns3.errors import InputError, refuse
@@ -29,6 +29,7 @@ class Playable:
         self._space, self._dimensions = space, dimensions
         self._layers = space.workload.totals().layers
         self._left_out: Counter[str] = Counter()
+        self.own_why = ""
         self.clock = space.workload.clock()
 
     @property
@@ -43,8 +44,8 @@ class Playable:
                 try:
                     parts = self._parts(cell)
                 except InputError as error:
-                    if choices := sum(1 for _ in self._space.choices(cell, self._layers)):
-                        self._left_out[str(error)] += choices
+                    for choice in self._space.choices(cell, self._layers):
+                        self._leave_out(choice, error)
                 else:
                     yield cell, parts
 
@@ -53,17 +54,22 @@ class Playable:
         for choice in self._space.choices(cell, self._layers):
             at = Position(0, cell.degrees.pipeline, choice.virtual_stages, cell.micro_batches)
             try:
+                self._check_kernel(cell, (choice,))
                 check_weights_follow(cell.shape.file, choice.schedule, at, self._space.workload.source)
             except InputError as error:
-                self._left_out[str(error)] += 1
+                self._leave_out(choice, error)
             else:
                 yield choice
 
-    def _check_kernel(self, cell: Cell) -> None:
-        """Raise InputError if degrees alone would change the kernel of attention, and be best by that."""
+    def _leave_out(self, choice: Choice, error: InputError) -> None:
+        self._left_out[str(error)] += 1
+        if self._space.is_own(choice):
+            self.own_why = str(error)
+
+    def _check_kernel(self, cell: Cell, choices: Iterable[Choice]) -> None:
+        """Raise InputError if degrees alone, other than the file's own, would change the kernel of attention."""
         refuse(
-            "model.fused_attention" in reasons_without_effect(cell.shape.file, cell.degrees)
-            and "parallel.context" not in self._space.held,
+            changes_kernel(self._space, cell) and not any(map(self._space.is_own, choices)),
             f"parallel.context {cell.degrees.context}: a ring's attention keeps no scores, and "
             "model.fused_attention is off; set that on, or hold parallel.context",
             self._space.workload.source,
@@ -73,13 +79,19 @@ class Playable:
         """Return the parts of the model; raises InputError if they can't be built, placed or timed."""
         file = cell.shape.file
         TrainingGrid(cell.degrees, self._dimensions, self._space.workload.source)
-        self._check_kernel(cell)
+        self._check_kernel(cell, self._space.choices(cell, self._layers))
         with named(self._space.workload.source):
             parts = MODEL_KINDS[file.kind].parts(file, cell.degrees)
             for block in _unlike(parts.blocks):
                 for operation in block.operations():
                     _ = self.clock.time_ps(operation)
         return parts
+
+
+def changes_kernel(space: Space, cell: Cell) -> bool:
+    """Return whether degrees that aren't held change the kernel of attention that the model's file has."""
+    reasons = reasons_without_effect(cell.shape.file, cell.degrees)
+    return "model.fused_attention" in reasons and "parallel.context" not in space.held
 
 
 def _unlike(blocks: tuple[Block, ...]) -> list[Block]:

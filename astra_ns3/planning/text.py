@@ -10,6 +10,7 @@ from astra_ns3.planning.degrees import Choice
 from astra_ns3.planning.losses import loss_rows
 from astra_ns3.planning.page import BEST, NEXT, SYSTEM
 from astra_ns3.planning.plan import Plan
+from astra_ns3.planning.playable import changes_kernel
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows, why_no_next
 from astra_ns3.planning.search import Found
@@ -128,12 +129,19 @@ def _tight(plan: Plan, best: Choice) -> str:
 
 
 def _own(plan: Plan) -> list[tuple[str, str]]:
-    """Return how the degrees of the model's file did, as a line; none if they weren't played."""
-    time_ps = None if plan.own is None or plan.own not in plan.found.played else plan.found.played[plan.own].time_ps
-    if plan.own is None or time_ps is None:
-        return []
-    more = percent(time_ps - (plan.found.best_ps or 0), plan.found.best_ps or 0)
-    return [("file's own", f"{plan.own.name}: {format_time(time_ps)}, {more} more than the best")]
+    """Return how the plan of the model's file did, as a line, or why it wasn't played."""
+    own, found = plan.own, plan.found
+    if own is None:
+        why = plan.own_why or "no plan has its degrees with these NPUs, samples and held values"
+        return [("file's own", f"not played: {why}")]
+    if own not in found.played:
+        return [("file's own", f"{own.name}: not played, too large for an NPU")]
+    time_ps = found.played[own].time_ps
+    if time_ps is None:
+        return [("file's own", f"{own.name}: its run failed")]
+    more = percent(time_ps - (found.best_ps or 0), found.best_ps or 0)
+    alone = "; other plans with a ring over context are left out" if changes_kernel(plan.space, own.cell) else ""
+    return [("file's own", f"{own.name}: {format_time(time_ps)}, {more} more than the best{alone}")]
 
 
 def _second(plan: Plan) -> str:

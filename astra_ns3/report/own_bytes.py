@@ -66,12 +66,14 @@ class _Frames:
     """Bytes on the line of each message's full frames and of its last, and how many full ones come before that.
 
     Messages may be cut into ``parts`` that take turns at the first line. Then ``full`` is the mean of all but the last.
+    ``queued``: a message's frames stand behind each other in the NIC, as TCP's segments do.
     """
 
     full: Numbers
     last: Numbers
     before: Numbers
     parts: Numbers
+    queued: bool
 
     @classmethod
     def of(cls, in_force: FileDocument, sizes: Numbers) -> _Frames:
@@ -92,7 +94,7 @@ class _Frames:
         last = np.where(data % payload, last, full)
         before = whole + parts_of - 1
         full = np.where(before > 0, (whole * full + (parts_of - 1) * last) // np.maximum(before, 1), full)
-        return cls(full, last, before, parts_of)
+        return cls(full, last, before, parts_of, bool(tcp and roce is None))
 
 
 def full_frame_bytes(run: Records) -> int:
@@ -245,6 +247,8 @@ def _of_packets(messages: Columns, hops: Columns, frames: _Frames, rates: Real) 
             held[at] -= np.minimum(np.where(messages["transport_ps"][at] > 0, before * full, 0), held[at])
             left = held.copy()
             turns[at] = (before + 1) * full * (1 - 1 / frames.parts[at])
+            if frames.queued:  # until the NIC had the last segment, it can't have sent more than the line carries
+                turns[at] = np.maximum(before * full - messages["transport_ps"][at], 0)
         # When the line is free of the message's other packets; the last one may come before that.
         free = np.where(before > 0, heads[at] + full + (before - 1) * np.maximum(slowest[at], full), 0)
         wait = np.maximum(free - came[at], 0) if hop else np.zeros(len(at))

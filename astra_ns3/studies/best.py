@@ -57,6 +57,8 @@ class Best:
     """Empty: there is a best."""
     equals: tuple[str, ...] = ()
     """Other points that get exactly as much done."""
+    as_seeds_spread: tuple[str, ...] = ()
+    """Other points that get as much done with some seed as the best with some seed."""
     sooner_next: tuple[str, ...] = ()
     """Other points that may get more done than the best from the second iteration on, which none was played for."""
     tight: str = ""
@@ -94,6 +96,7 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
     left_out: list[LeftOut] = []
     means: dict[str, float] = {}
     next_means: dict[str, float] = {}
+    spreads: dict[str, tuple[float, float]] = {}
     tight: dict[str, str] = {}
     all_seeds = {row["seed"] for _, row in own}
     for labels, seeds in groups.items():
@@ -102,15 +105,19 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
         if reason:
             left_out.append(LeftOut(name, reason))
         else:
-            means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
+            done = [float(row[measure]) for row in seeds]
+            means[name], spreads[name] = sum(done) / len(done), (min(done), max(done))
             next_means[name] = sum(float(row[measure]) * _of_next(row) for row in seeds) / len(seeds)
             tight[name] = next((f"tight: {why_not(row)}, and {WHY_TIGHT}" for row in seeds if is_tight_row(row)), "")
     first = max(means, key=lambda name: means[name], default=None)
     value, why = (None, "every point is left out") if first is None else (means[first], "")
     equals = tuple(name for name, mean in means.items() if mean == value and name != first)
+    near = (name for name, (_, most) in spreads.items() if first is not None and most >= spreads[first][0])
+    spread = tuple(name for name in near if name not in (first, *equals))
     sooner = tuple(name for name, most in next_means.items() if first is not None and most > next_means[first])
     return Best(
-        part.name, backend, measure, first, value, tuple(left_out), why, equals, sooner, tight.get(first or "", "")
+        *(part.name, backend, measure, first, value, tuple(left_out), why, equals, spread, sooner),
+        tight.get(first or "", ""),
     )
 
 

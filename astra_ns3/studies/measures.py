@@ -167,14 +167,15 @@ def _utilisation(run: _Run) -> Measure:
     return sum(run.dimensions) / len(run.dimensions) if run.dimensions else None
 
 
-def _job(number: int) -> Callable[[_Run], Measure]:
-    """How long the job of a number, from 0, of a scenario took from its start; None without it, or if stopped."""
+def _job(number: int, key: str) -> Callable[[_Run], Measure]:
+    """A time of the job of a number, from 0, of a scenario; None without the job or its time, or if it was stopped."""
 
     def measure(run: _Run) -> Measure:
         jobs = run.metadata.get("jobs", ())
         if number >= len(jobs) or jobs[number]["ended_by"] != PROGRAMS:
             return None
-        return float(jobs[number]["finish_ps"] / PS_PER_US)
+        time_ps = jobs[number].get(key)
+        return None if time_ps is None else float(time_ps / PS_PER_US)
 
     return measure
 
@@ -265,10 +266,20 @@ MEASURES: Mapping[str, MeasureKind] = {
         f"job_{number}_us": MeasureKind(
             f"how long job {number} of a scenario took; empty: it was stopped, as a job with passes: forever always is",
             "us",
-            _job(number - 1),
+            _job(number - 1, "finish_ps"),
             of=(SCENARIO,),
         )
         for number in range(1, MOST_JOBS + 1)
+    },
+    **{
+        f"job_{number}_{name}_us": MeasureKind(
+            f"{words} of job {number} of a scenario, of its reported NPU",
+            "us",
+            _job(number - 1, f"{name}_ps"),
+            of=(SCENARIO,),
+        )
+        for number in range(1, MOST_JOBS + 1)
+        for name, words in (("compute", "computing"), ("exposed", "waiting"))
     },
     "mean_wait_us": MeasureKind(
         "how long jobs that arrive wait for NPUs, on average of those that started",

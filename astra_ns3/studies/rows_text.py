@@ -61,6 +61,8 @@ def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
         on = f" on {best.backend}" if best.backend else ""
         words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
         equals = f"; as many with {some_of(best.equals, between='; ', more='; and')}" if best.equals else ""
+        if best.as_seeds_spread:
+            equals += f"; within the spread of seeds: {some_of(best.as_seeds_spread, between='; ', more='; and')}"
         tight = f"; {best.tight}" if best.tight else ""
         if best.sooner_next:
             others = some_of(best.sooner_next, between="; ", more="; and")

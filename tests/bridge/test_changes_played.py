@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,20 @@ def test_a_job_that_cannot_be_played_again_is_not_said_to_be(tmp_path: Path) -> 
         text = astra_ns3.explain(astra_ns3.run_scenario(**options, record=record).tenants["a"]).text()
         assert "what may help, and at most by how much\n" in text
         assert "--play" not in text
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_the_page_of_a_run_tells_of_playing_it_again_if_that_can_be_done(again: bool, tmp_path: Path) -> None:
+    played = recorded(written(tmp_path), output=tmp_path / "run")
+    assert played.folder is not None
+    if not again:
+        document = json.loads((played.folder / "run.json").read_text(encoding="utf-8"))
+        (played.folder / "run.json").write_text(json.dumps({**document, "hook": "one of mine"}), encoding="utf-8")
+    file = tmp_path / "report.html"
+    assert run_command("report", str(played.folder), "-o", str(file)).returncode == 0
+    page = re.sub(r"<script.*?</script>", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert "what may help, and at most by how much" in page
+    assert ("--play" in page) is again
 
 
 def test_points_of_a_study_are_played(tmp_path: Path) -> None:

@@ -197,6 +197,25 @@ def test_over_tcp_a_lone_queue_but_for_the_time_until_the_line_is_busy_is_of_own
     assert messages["switch_queue_ps"][0] <= 12 * US < result.accounts["switch_queue_ps"].to_numpy()[0]
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_over_tcp_a_nic_is_busy_with_others_alone(others: int) -> None:
+    """A megabyte has 667 segments. The line idles for the handshake and until the window lets it be always busy.
+
+    With as many bytes of another message the sender hands the NIC the last segment later than one alone takes.
+    """
+    star = {"kind": "single-switch", "npus": 3, "link": {**LINK, "rate": "100Gbps"}, "switch": {"buffer": "32MB"}}
+    network = parse_network({"topology": star, "transport": {"kind": "tcp"}})
+    flows = FlowList.of([0] * (1 + others), [1, 2][: 1 + others], [MB] * (1 + others), [0] * (1 + others))
+    result = send(network, flows)
+    messages, recorded = recorded_messages(result).messages, result.accounts["nic_queue_ps"].to_numpy()[0]
+    assert messages is not None
+    assert recorded > 20 * US
+    if others:
+        assert messages["nic_queue_ps"][0] == recorded
+    else:
+        assert messages["nic_queue_ps"][0] < 4 * 2 * US  # round trips
+
+
 @pytest.mark.parametrize("backend", ["ns3", "flow"])
 def test_a_comparison_counts_waits_behind_own_bytes_as_time_on_the_line(backend: str) -> None:
     """Four megabytes at 100 Gb/s, behind a line four times as fast, which nobody else uses."""

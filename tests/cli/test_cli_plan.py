@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,30 @@ def test_a_second_plan_plays_nothing_again_and_says_why_the_best_is_the_best(fol
     assert float(told[2]) == pytest.approx(100 * (times[told[1]] / times[found["best"]] - 1), abs=PERCENT_ROUNDED)
     assert "no plan's first iteration is faster as flows: every bound that is left lies above its time" in second.stdout
     assert "slower; on NPU 0 " in second.stdout
+
+
+@pytest.mark.parametrize(
+    ("model", "parallel", "words", "expected"),
+    [
+        ({"fused_attention": False}, {"context": 2}, (), "; other plans with a ring over context are left out"),
+        (
+            {},
+            {"pipeline": 2, "schedule": "zero-bubble", "overlap_tensor": True},
+            (),
+            "not played: model.yaml: .*overlap_tensor",
+        ),
+        ({}, {"tensor": 2}, ("--hold", "parallel.tensor=1"), "not played: no plan has its degrees with .*held values"),
+        ({}, {}, ("--set", "workload.memory=30MB"), "not played, too large for an NPU"),
+    ],
+)
+def test_the_files_own_plan_is_named_whatever_became_of_it(
+    folder: Path, model: dict[str, object], parallel: dict[str, object], words: Sequence[str], expected: str
+) -> None:
+    document = {**MODEL, "model": {**MODEL["model"], **model}, "parallel": parallel}  # type: ignore[dict-item]
+    (folder / "model.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    done = plan(folder, "--cpu-time", "1s", "--packets", "0", *words)
+    assert done.returncode == 0, done.stderr
+    assert re.search(f"^file's own +.*{expected}", done.stdout, re.MULTILINE) is not None, done.stdout
 
 
 def test_a_plan_that_fills_the_memory_is_called_tight_beside_the_fastest_that_does_not(folder: Path) -> None:

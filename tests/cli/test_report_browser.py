@@ -33,6 +33,7 @@ pytestmark = pytest.mark.skipif(browser() is None, reason=f"no browser is instal
 MARKS = ".trace, .bars .point, .heatmaplayer image, .scatterlayer .js-line, .colorbar"
 """What plotly.js draws of data; a panel without data has axes only."""
 PHONE_WIDTH = 390
+KINDS = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL")
 
 
 @pytest.mark.parametrize("dark", some_slow([False, True], [False]), ids=["light", "dark"])
@@ -98,6 +99,33 @@ OUT_OF_THEIR_PANEL = """[...document.querySelectorAll('.panel')].flatMap(panel =
     return [...panel.querySelectorAll('text')].filter(text => isOut(text.getBoundingClientRect()))
         .map(text => text.textContent);
 })"""
+
+
+CLIPPED = """[...document.querySelectorAll('.legend')].flatMap(legend => {
+    const box = legend.querySelector('.bg').getBoundingClientRect();
+    const isOut = text => text.bottom > box.bottom + 2 || text.right > box.right + 2;
+    return [...legend.querySelectorAll('text')].filter(text => isOut(text.getBoundingClientRect()));
+}).length"""
+
+
+def test_no_legend_of_a_narrow_page_hides_its_end(tmp_path: Path) -> None:
+    """A legend that has a line for each of many collectives is higher than half of its figure."""
+    rows = [f"layer{number} -1 0 NONE 0 0 NONE 0 0 {kind} 9000 0" for number, kind in enumerate(KINDS)]
+    result = astra_ns3.run(
+        workload=parse_workload("\n".join(["DATA", str(len(rows)), *rows, ""]), "one"),
+        system=small_system(),
+        network="inputs/network/roce-16.yaml",
+        backend="flow",
+        output=tmp_path / "a-run-of-which-the-name-is-long",
+    )
+    file = tmp_path / "report.html"
+    write_report([result] * 4, file, usual_options())
+    with opened(file, tmp_path / "profile") as page:
+        page.resize(PHONE_WIDTH, 900)
+        panels = page.evaluate("document.querySelectorAll('.panel').length")
+        page.wait_for("matchMedia('(max-width: 30rem)').matches")
+        page.wait_for(f"document.documentElement.dataset.drawn === '{panels}'")
+        page.wait_for(f"{CLIPPED} === 0")
 
 
 @pytest.mark.slow

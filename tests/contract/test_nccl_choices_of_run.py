@@ -22,9 +22,11 @@ from astra_ns3.experiments.nccl.choices_of_run import (
     choices_text,
     has_choices,
 )
+from astra_ns3.experiments.nccl.what_if import doubts
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES
 from astra_ns3.system.file import parse_system
+from astra_ns3.units import format_time
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES
 
@@ -278,6 +280,25 @@ def test_choices_are_doubted_where_messages_never_meet(backend: str, warned: boo
     found = [line.startswith(words.replace("choices:", "what-if:", 1)) for line in finished.stderr.splitlines()]
     assert found == [True] * warned
     assert not run_command("nccl", "all_reduce", *sizes).stderr
+
+
+@pytest.mark.parametrize(("spines", "planes", "warned"), [(1, 1, False), (2, 1, True), (1, 2, True)])
+def test_choices_are_doubted_where_a_seed_draws_paths(spines: int, planes: int, warned: bool) -> None:
+    """A flow between leaves goes over one of two spines, and one inside a server over one of two switches."""
+    document: Any = network().document()
+    document["topology"]["scale_up"]["planes"] = planes
+    fabric = {"kind": "leaf-spine", "leaves": 2, "spines": spines, "hosts_per_leaf": 4, "link": LINK, "switch": SWITCH}
+    document["topology"]["scale_out"] = fabric
+    assert len(doubts(parse_network(document), "flow")) == warned
+
+
+def test_all_to_alls_of_the_chain_are_named_as_left_out(tmp_path: Path) -> None:
+    rows = f"only -1 500 ALLTOALL {RIGHT} 700 NONE 0 900 ALLREDUCE {RIGHT} 0\n"
+    result = run_of(tmp_path, parse_workload(HYBRID + rows, "small.txt"))
+    told = run_command("explain", str(tmp_path / "run"), "--choices").stdout
+    (time_ps,) = (1e6 * each for each in result.collectives["duration_us"][:1])
+    words = f"left out, as NCCL makes it of messages, without a choice: ALLTOALL ({format_time(round(time_ps))} of"
+    assert words in told
 
 
 def test_a_run_without_choices_has_no_hint(tmp_path: Path) -> None:

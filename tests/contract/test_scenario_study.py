@@ -102,6 +102,10 @@ def test_a_study_plays_scenarios_and_measures_their_jobs(base: dict[str, Any], t
     both = astra_ns3.run_scenario(scenario=base["scenario"], backend="flow")
     times = [job.finish_ps / 10**6 for job in both.tenants.values()]
     assert [together["job_1_us"], together["job_2_us"]] == pytest.approx(times)
+    for number, job in enumerate(both.tenants.values(), start=1):
+        spent = [together[f"job_{number}_{name}_us"] for name in ("compute", "exposed")]
+        assert spent == pytest.approx([job.metadata["compute_ps"] / 1e6, job.metadata["exposed_ps"] / 1e6])
+        assert sum(spent) == pytest.approx(together[f"job_{number}_us"])
     assert after["finish_us"] == pytest.approx(after["job_1_us"] + after["job_2_us"])
     assert after["job_1_us"] < together["job_1_us"]
     assert played.result(0).finish_ps == both.finish_ps

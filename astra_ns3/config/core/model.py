@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
@@ -140,6 +140,18 @@ def _kinds(annotation: object) -> list[object]:
     return [annotation]
 
 
+def _may_be_left_out(model: type[ConfigModel], path: KeyPath) -> bool:
+    """Whether the key at a path may be null, in any group that it may belong to."""
+    kinds: list[object] = [model]
+    for part in path:
+        groups = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, ConfigModel))
+        fields = (
+            field for group in groups for name, field in group.model_fields.items() if part == (field.alias or name)
+        )
+        kinds = [kind for field in fields for kind in _kinds(field.annotation)]
+    return NoneType in kinds
+
+
 def _listed(keys: Sequence[str]) -> str:
     """Return the first keys in quotes, and how many more there are; one key is told already."""
     most = _MOST_TOLD - 1
@@ -167,7 +179,6 @@ def _no_group(found: str, fields: Mapping[str, FieldInfo]) -> PydanticCustomErro
     """Return the error of something that stands in the place of a group of keys."""
     keys = some_of(field.alias or name for name, field in fields.items())
     keys += "" if any(field.is_required() for field in fields.values()) else "; {} takes the defaults"
-    keys += "; null leaves the key out" if found == "False" else ""
     words = {"found": {"True": "true (on)", "False": "false (off)"}.get(found, found), "keys": keys}
     return PydanticCustomError("not_a_group", "found {found}, expected keys and values: {keys}", words)
 
@@ -198,7 +209,7 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
     try:
         return model.model_validate(document.data, context=context)
     except ValidationError as error:
-        problems = [_problem(details, document) for details in every_error(model, document, error, context)]
+        problems = [_problem(details, document, model) for details in every_error(model, document, error, context)]
     problems.sort(key=lambda problem: (problem[1].endswith(" is missing"), problem[0]))  # a misspelt key tells more
     others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:]]
     short = [_ALLOWED.sub("", re.sub(r"^(?=\d+: )", "line ", other)) for other in others[:_MOST_TOLD]]
@@ -207,7 +218,7 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
     raise wrong(f"{problems[0][1]} (and {len(others)} more: {told}{left})" if others else problems[0][1])
 
 
-def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
+def _problem(details: ErrorDetails, document: Document, model: type[ConfigModel]) -> tuple[int, str]:
     """Line and message of one pydantic error."""
     path = document_path(details, document.data)
     where, dotted = document.where(path), ".".join(str(part) for part in path)
@@ -215,6 +226,8 @@ def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
         missing = dotted if details["type"] == "missing" else f"{dotted}.kind"
         return document.line(path), f"{where}: key '{missing}' is missing"
     about, said = f"key '{dotted}': " if dotted else "", _explanation(details)
+    if details["type"] == "not_a_group" and details["input"] is False and _may_be_left_out(model, path):
+        said += "; null leaves the key out"
     if UNKNOWN_KEYS in details.get("ctx", {}):  # the keys that are meant, such that they can be pasted
         words, meant, keys = said.partition(MEANT)
         before = "".join(f"{part}." for part in path[:-1])

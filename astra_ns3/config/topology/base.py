@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, PrivateAttr, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, checked, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, OrName, RateBps, TimePs, checked, key_error, refuse_key
 from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.storage import StorageConfig
 from astra_ns3.config.topology.switch import NicConfig, SwitchConfig
@@ -83,7 +83,7 @@ class Forwarding(ConfigModel):
 class TopologyBase(ConfigModel):
     """Keys of every topology."""
 
-    routing: RoutingConfig = RoutingConfig()
+    routing: Annotated[RoutingConfig, OrName()] = RoutingConfig()
     """How switches choose among equally short ways."""
     dimensions: Dimensions | None = None
     """NPUs along each logical dimension, the innermost first; absent: as the topology is built."""

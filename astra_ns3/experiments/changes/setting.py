@@ -104,19 +104,34 @@ def changed_workload(workload: AnyWorkload, place: str, changes: Mapping[str, Js
 
     Raises InputError as :meth:`RunFiles.with_changes`, and for a key of another file.
     """
-    said: dict[Hashable, str] = {}
-    settings: list[Setting] = []
-    for key, value in changes.items():
-        file = file_of(key)
-        refuse(file not in (None, "workload"), f"'{key}' is a key of the {file}, expected one of the workload")
-        settings.append(Setting(tuple(key.split(".")[file is not None :]), value))
-        check_once(said, settings[-1].meaning, key)
+    settings = _settings_of("workload", changes)
     if not settings:
         return workload
     _check_has_keys(workload, place)
     with _of_file(place, settings):
         made: AnyWorkload = _set(workload, settings)
     return made
+
+
+def changed_network(file: NetworkFile, place: str, changes: Mapping[str, Json]) -> NetworkFile:
+    """Return a network's file alone with other values of keys, in the same way."""
+    settings = _settings_of("network", changes)
+    if not settings:
+        return file
+    with _of_file(place, settings):
+        return _network(file, settings)
+
+
+def _settings_of(only: str, changes: Mapping[str, Json]) -> list[Setting]:
+    """Return the settings of a file; raises InputError for a key of another one, and for a key that is there twice."""
+    said: dict[Hashable, str] = {}
+    settings: list[Setting] = []
+    for key, value in changes.items():
+        file = file_of(key)
+        refuse(file not in (None, only), f"'{key}' is a key of the {file}, expected one of the {only}")
+        settings.append(Setting(tuple(key.split(".")[file is not None :]), value))
+        check_once(said, settings[-1].meaning, key)
+    return settings
 
 
 def place_of(given: object, file: str) -> str:

@@ -33,8 +33,7 @@ class ModelJob(ProgramsJob):
 
     def headline(self) -> Headline:
         """The kind of model and how its micro-batches go through it."""
-        file = self.workload.file
-        return Headline(f"{file.kind} {file.parallel.schedule}", self.workload.totals().layers)
+        return Headline(self.workload.loop, self.workload.totals().layers)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> ModelJob:
         """Sizes of what is exchanged and times of computations multiplied; memory stays."""

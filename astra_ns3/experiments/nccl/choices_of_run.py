@@ -104,7 +104,7 @@ def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSA
 def doubts_of(run: Records) -> tuple[str, ...]:
     """Return the warnings beside the choices of a run."""
     network = network_of(run.metadata["network"])
-    return () if network is None else doubts(_backend_of(run, network))
+    return () if network is None else doubts(network, _backend_of(run, network))
 
 
 def _backend_of(run: Records, network: AnyNetwork) -> str:
@@ -261,11 +261,24 @@ def _forced(pair: Sequence[str]) -> dict[str, Json]:
     return {"NCCL_ALGO": pair[0], "NCCL_PROTO": pair[1]}
 
 
-def choices_text(found: Sequence[Played]) -> str:
-    """For people: each collective with its times."""
+def messages_of(run: Records, found: Explanation) -> str:
+    """Return a line on collectives of the chain that NCCL makes of messages, its tuner without a choice; or nothing."""
+    times = Counter[int]()
+    for link in found.segments:
+        times[link.collective] += link.time_ps
+    kinds = Counter[str]()
+    for row in _chosen(run, frozenset(CollectiveKind) - set(_TUNED)):
+        kinds[row["kind"]] += times[int(row["collective"])]
+    told = ", ".join(f"{kind} ({format_time(ps)} of the chain)" for kind, ps in kinds.most_common() if ps)
+    return f"\n  left out, as NCCL makes it of messages, without a choice: {told}" if told else ""
+
+
+def choices_text(found: Sequence[Played], messages: str = "") -> str:
+    """For people: each collective with its times; ``messages``: a line on others."""
     if not found:
-        return "NCCL's choices: its tuner chose for no collective of the chain"
+        return f"NCCL's choices: its tuner chose for no collective of the chain{messages}"
     lines = ["NCCL's choices, each collective played alone", *(line for one in found for line in _lines(one))]
+    lines[-1] += messages
     return "\n".join([*lines, *([_OF_ALL] if any(one.variables and not one.refused for one in found) else [])])
 
 

@@ -11,6 +11,8 @@ from functools import partial
 
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
 from astra_ns3.experiments.nccl.machine import Machine
@@ -18,7 +20,10 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.constants import FUNCTIONS
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.routes import shortest_paths
 
+_DRAWN = "the seed draws the paths of flows: with another seed, another choice may be the fastest"
 SLOWER = 0.01
 """The tuner's choice counts as wrong if it takes longer by more than this share."""
 
@@ -67,11 +72,14 @@ def _told(tell: Tell, begin: str, words: str) -> None:
     tell(begin + words)
 
 
-def doubts(backend: str) -> tuple[str, ...]:
-    """Return what to warn of where a backend doesn't tell well which choice is faster."""
-    if abilities_of(backend).shared_lines:
+def doubts(network: AnyNetwork, backend: str) -> tuple[str, ...]:
+    """Return what to warn of where a backend doesn't tell well which choice is faster, or a seed has a say in it."""
+    abilities = abilities_of(backend)
+    if not abilities.shared_lines:
+        return (f"messages never meet on {backend}, so choices whose messages share lines seem faster than they are",)
+    if not abilities.drawn_paths or not isinstance(network, NetworkConfig):
         return ()
-    return (f"messages never meet on {backend}, so choices whose messages share lines seem faster than they are",)
+    return (_DRAWN,) if shortest_paths(build_graph(network.topology)).branch else ()
 
 
 def choices_text(found: Sequence[WhatIf]) -> str:

@@ -22,8 +22,10 @@ from astra_ns3.report.explanation.explanation import (
 )
 from astra_ns3.report.explanation.parts import (
     KINDS,
+    LOST_SIGNAL,
     MESSAGE,
     PARTS,
+    SIGNAL,
     WHOLE,
     Segment,
 )
@@ -95,15 +97,16 @@ def explain(
     waits, served = _waits(run, messages, hops, rows), Served(run)
     communications = _communications(segments, tables, names, _layers(run)) if tables is not None else ()
     time_ps = sum(segment.time_ps for segment in segments) if segments else end_of(metadata)
+    told = lost_signals_apart(segments, messages)
     found = Explanation(
         subject,
         time_ps,
         int(metadata.get("compute_ps", 0)),
         int(metadata.get("exposed_ps", 0)),
         segments,
-        dict(_by_kind(segments).most_common()),
+        dict(_by_kind(told).most_common()),
         communications,
-        _by_protocol(segments),
+        _by_protocol(told),
         _what_would_help(run, tables, segments, whole=whole),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
@@ -242,6 +245,17 @@ def _chain(tables: Tables | None, iteration: int | None, collective: int | None)
     if tables is None or (iteration is None and not tables.tell_chain):
         return ()
     return critical_path(tables, iteration)
+
+
+def lost_signals_apart(segments: Sequence[Segment], messages: Columns | None) -> list[Segment]:
+    """Return links of which signals have what they were lost for as a link of its own, as far as accounts tell it."""
+    found: list[Segment] = []
+    for each in segments:
+        told = each.kind == SIGNAL and each.whole and messages is not None and has_accounts(messages)
+        lost_ps = int(messages["lost_ps"][each.message]) if told and messages is not None else 0
+        lost = [replace(each, kind=LOST_SIGNAL, end_ps=each.start_ps + lost_ps)] if lost_ps else []
+        found += [*lost, replace(each, start_ps=each.start_ps + lost_ps)]
+    return found
 
 
 def _by_kind(segments: Sequence[Segment]) -> Counter[str]:

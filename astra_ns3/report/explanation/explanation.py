@@ -338,10 +338,14 @@ def _share(ps: int, whole_ps: int) -> str:
 def _what_ifs(found: Explanation) -> str:
     """Return what was played, then what may help at most."""
     played = [(each.change, _saved(each, found)) for each in found.what_ifs if each.played]
-    rows = [(each.change, _saved(each, found)) for each in found.what_ifs if not each.played]
+    untold = {} if found.played is None else dict(found.played.untold)
+    whys = {change: f", not played: {why}" for change, why in untold.items()}
+    rows = [
+        (each.change, _saved(each, found) + whys.pop(each.change, "")) for each in found.what_ifs if not each.played
+    ]
     parts = []
     if found.played is not None:
-        played += [(change, f"not played: {why}") for change, why in found.played.untold]
+        played += [(change, why.removeprefix(", ")) for change, why in whys.items()]
         of_all = found.played.own_time_ps != found.time_ps
         shares = f", in shares of all tries' {format_time(found.played.time_ps)}" if of_all else ""
         parts += [found.played.words + shares, aligned(played, "  "), *[_BY_CHANCE] * found.played.by_chance]

@@ -17,12 +17,13 @@ COMPUTE, WORK, STEP, UPDATE, ENDPOINT, CHANNEL, MESSAGE, STOPPED, OTHER = (
     "stopped",
     "other",
 )
-KERNEL, LATENCY, COPYING, BUSY, SIGNAL, SLOT_LATENCY, SLOT_COPYING = (
+KERNEL, LATENCY, COPYING, BUSY, SIGNAL, LOST_SIGNAL, SLOT_LATENCY, SLOT_COPYING = (
     "kernel",
     "latency",
     "copying",
     "busy",
     "signal",
+    "lost_signal",
     "slot_latency",
     "slot_copying",
 )
@@ -110,6 +111,7 @@ KINDS: Mapping[str, str] = {
     COPYING: "copying by NCCL's kernels",
     BUSY: "NCCL's kernels busy copying earlier messages",
     SIGNAL: "waiting for a free slot: signals on their way",
+    LOST_SIGNAL: "waiting for a free slot: signals lost and sent again",
     SLOT_LATENCY: "waiting for a free slot: latency before its signal",
     SLOT_COPYING: "waiting for a free slot: copying before its signal",
     REMOTE: "accesses to remote memory",

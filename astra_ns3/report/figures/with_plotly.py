@@ -15,6 +15,7 @@ from astra_ns3.report.figures.figure import Axis, Bars, Curve, Heat, Panel, Seri
 Data = dict[str, Any]  # by the names that plotly gives them
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
+_HATCHED = {"pattern": {"shape": "/", "size": 5, "solidity": 0.45}}
 _DIGITS = 5
 _MOST_TICKS = 16
 # A logarithmic axis over more has labels at powers of ten alone.
@@ -115,7 +116,8 @@ def _curve(series: Curve) -> Data:
 def _bars(series: Bars, panel: Panel) -> Data:
     values = _rounded(series.values)
     places: Sequence[str | int] = panel.x.names or range(len(values))
-    found = {"type": "bar", "name": series.name, "marker": {"color": series.colour, "line": {"width": 0}}}
+    marker = {"color": series.colour, "line": {"width": 0}, **(_HATCHED if series.hatched else {})}
+    found = {"type": "bar", "name": series.name, "marker": marker}
     if series.upright:
         name = f"{panel.x.title} %{{x}}"
         return {**found, "x": list(places), "y": values, "hovertemplate": f"{name}<br>%{{y}} {panel.y.unit}"}

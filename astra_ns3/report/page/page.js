@@ -26,7 +26,7 @@
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
       margin: { l: 56, r: 34, t: 12, b: 44 }, hovermode: "closest",
       hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--soft"), font: { color: colour("--ink") } },
-      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal", font: { size: 11 } }, showlegend: true,
+      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal", font: { size: 11 }, maxheight: 1000 }, showlegend: true,
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--rule"), activecolor: colour("--soft"), orientation: "v",
         remove: ["select2d", "lasso2d", "sendDataToCloud"] },
     }, own, { xaxis: inLines(axis(own.xaxis || {})), yaxis: axis(own.yaxis || {}) });

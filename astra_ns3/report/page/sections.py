@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from astra_ns3.frozen import replace
 from astra_ns3.report.alignment import clock
 from astra_ns3.report.comparison.algorithms import algorithm_lines
 from astra_ns3.report.comparison.compare import compare
@@ -97,11 +99,11 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     ]
 
 
-def words(runs: Sequence[Shown]) -> Markup:
+def words(runs: Sequence[Shown], plays_again: Callable[[Any], bool]) -> Markup:
     """Return why each run took as long as it did: short paragraphs open, long ones a click away."""
     parts: list[object] = []
     for shown in runs:
-        head, *paragraphs = explain(shown.run).text().split("\n\n")
+        head, *paragraphs = replace(explain(shown.run), again=plays_again(shown.run)).text().split("\n\n")
         parts += [tag("h3", shown.name) if len(runs) > 1 else "", tag("pre", head)]
         for paragraph in paragraphs:
             title, _, rest = paragraph.partition("\n")

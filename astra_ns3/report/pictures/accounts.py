@@ -21,22 +21,22 @@ from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import format_time
 
 MOST_GROUPS = 12
-LOOKS: Mapping[str, tuple[str, bool, str]] = {
-    "turn_ps": (style.SKY, False, style.GREY),
-    "window_ps": (style.PURPLE, False, style.PURPLE),
-    "pacing_ps": (style.ORANGE, False, style.YELLOW),
-    "nic_paused_ps": (style.VERMILION, True, "#8F3F00"),
-    "nic_queue_ps": (style.YELLOW, False, style.ORANGE),
-    "transport_ps": (style.PURPLE, True, "#B79BD1"),
-    "lost_ps": (style.BLACK, False, style.BLACK),
-    "switch_queue_ps": (style.BLUE, False, style.VERMILION),
-    "switch_paused_ps": (style.VERMILION, False, "#A02020"),
-    "slowed_ps": (style.GREEN, True, "#006B4E"),
-    "serialisation_ps": (style.GREEN, False, style.BLUE),
-    "propagation_ps": (style.GREY, False, style.SKY),
-    "acknowledgement_ps": (style.GREY, True, style.GREEN),
+LOOKS: Mapping[str, tuple[str, bool]] = {
+    "turn_ps": (style.SKY, False),
+    "window_ps": (style.PURPLE, False),
+    "pacing_ps": (style.ORANGE, False),
+    "nic_paused_ps": (style.VERMILION, True),
+    "nic_queue_ps": (style.YELLOW, False),
+    "transport_ps": (style.PURPLE, True),
+    "lost_ps": (style.BLACK, False),
+    "switch_queue_ps": (style.BLUE, False),
+    "switch_paused_ps": (style.VERMILION, False),
+    "slowed_ps": (style.GREEN, True),
+    "serialisation_ps": (style.GREEN, False),
+    "propagation_ps": (style.GREY, False),
+    "acknowledgement_ps": (style.GREY, True),
 }
-"""In the order in which a message meets them: in a file its colour and hatching; its colour on a page."""
+"""In the order in which a message meets them: its colour, and whether it is hatched."""
 # On a page.
 _MOST_BARS = 24
 _SLOWEST = 0.01
@@ -61,7 +61,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     whole = np.array([max(float(sums.sum()), 1.0) for _, sums, _ in groups])
     used = [index for index in range(len(PARTS)) if any(sums[index] > _SEEN * sums.sum() for _, sums, _ in groups)]
     series: list[Series] = []
-    for index, (part, (colour, hatched, _)) in enumerate(LOOKS.items()):
+    for index, (part, (colour, hatched)) in enumerate(LOOKS.items()):
         if index in used:
             share = 100 * np.array([sums[index] for _, sums, _ in groups]) / whole
             series.append(Bars(share, hatched=hatched, outlined=True, name=PARTS[part], colour=colour))
@@ -114,7 +114,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     panels = []
     for shown, kept_names, by_part, _ in bars:
         series = [
-            Bars(values / factor, notes=kept_names, name=PARTS[part], colour=LOOKS[part][2])
+            Bars(values / factor, notes=kept_names, name=PARTS[part], colour=LOOKS[part][0], hatched=LOOKS[part][1])
             for part, values in by_part.items()
             if values.any()
         ]

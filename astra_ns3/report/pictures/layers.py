@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 
 from astra_ns3.errors import check_known
@@ -39,23 +39,8 @@ _TAIL = "tail"
 # Also of layers that have other parts, of which the file doesn't say when they came.
 _OTHERWISE = "otherwise"
 _NAMES = {_TAIL: "exposed, after the last pass", _OTHERWISE: "exposed, in other parts or after the last pass"}
-# Part (nothing in graphs), whether it is exposed, its name and its colour.
-_ON_PAGE = (
-    ("", 0, "compute", style.BLUE),
-    ("forward", 0, "compute, forward", style.BLUE),
-    ("input gradient", 0, "compute, input gradient", style.SKY),
-    *((part, 0, f"compute, {part}", "#004B76") for part in ("weight gradient", OF_MODELS[0])),
-    ("", 1, "exposed", style.VERMILION),
-    ("forward", 1, "exposed, forward", style.VERMILION),
-    ("input gradient", 1, "exposed, input gradient", style.ORANGE),
-    *((part, 1, f"exposed, {part}", "#8F3F00") for part in ("weight gradient", OF_MODELS[1])),
-    (_TAIL, 1, _NAMES[_TAIL], style.YELLOW),
-    (_OTHERWISE, 1, _NAMES[_OTHERWISE], style.PURPLE),
-)
-_KNOWN = {part for part, *_ in _ON_PAGE}
+_KNOWN = {*_COLOURS, _OTHERWISE}
 _CELLS = ("layer", "part", "compute_ps", "exposed_ps")
-# Of parts that only models have; the colours above that no model's bar has besides.
-_OTHERS_ON_PAGE = (style.GREY, style.PURPLE, style.GREEN, style.BLACK)
 _NONE = (0, 0)
 
 Spent = Mapping[str, tuple[int, int]]
@@ -75,14 +60,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         for role in choice.select or roles
     }
     every = [spent for times in shown.values() for _, spent in times]
-    parts = list(dict.fromkeys(part for spent in every for part in spent))
-    others = [part for part in parts if part not in _COLOURS]
-    colours = _COLOURS | dict(zip(others, cycle(_OTHER_COLOURS), strict=False))
-    looks = [
-        (part, index, _NAMES.get(part) or ", ".join(filter(None, (part, word))), colours[part])
-        for index, word in enumerate(("compute", "exposed"))
-        for part in parts
-    ]
+    looks = _looks(every)
     each = 0.13 if max((len(times) for times in shown.values()), default=0) <= 20 else 0.105
     unit = style.time_unit(max(map(_whole, every), default=0))
     npus = [f"NPU {roles[role][0]}" for role in shown]
@@ -94,13 +72,13 @@ def _in_file(records: Records, choice: Choice) -> Figure:
               empty="no layer took any time" if times else "the workload has no layers")
         for npu, (role, times) in zip(npus, shown.items(), strict=True)
     ]  # fmt: skip
-    return Figure(panels, around=0.75 + 0.12 * -(-len(parts) // 2))
+    return Figure(panels, around=0.75 + 0.12 * -(-len(looks) // 4))
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a bar per layer and run, of the NPU that the run reports."""
     found = [_reported(shown.run) for shown in runs]
-    looks = _looks_on_page(found)
+    looks = _looks([spent for times in found for _, spent in times], -1)
     longest = max((_whole(spent) for times in found for _, spent in times), default=1)
     unit, most = style.time_unit(longest, 1), min(MOST_LAYERS, detail)
     notes, panels = [], []
@@ -116,16 +94,16 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     return Figure(panels, notes)
 
 
-def _looks_on_page(found: Sequence[Times]) -> list[tuple[str, int, str, str]]:
-    """Return part, whether it is exposed, name and colour of all pieces of bars."""
-    others = dict.fromkeys(part for times in found for _, spent in times for part in spent)
-    colours = dict(zip((part for part in others if part not in _KNOWN), cycle(_OTHERS_ON_PAGE), strict=False))
-    more = [
-        (part, exposed, f"{word}, {part}", colour)
-        for exposed, word in enumerate(("compute", "exposed"))
-        for part, colour in colours.items()
+def _looks(every: Iterable[Spent], order: int = 1) -> list[tuple[str, int, str, str]]:
+    """Return part, whether it is exposed, name and colour of all pieces of bars. ``order`` -1: names end with parts."""
+    parts = list(dict.fromkeys(part for spent in every for part in spent))
+    others = (part for part in parts if part not in _COLOURS)
+    colours = _COLOURS | dict(zip(others, cycle(_OTHER_COLOURS), strict=False))
+    return [
+        (part, index, _NAMES.get(part) or ", ".join(filter(None, (part, word)[::order])), colours[part])
+        for index, word in enumerate(("compute", "exposed"))
+        for part in parts
     ]
-    return [*_ON_PAGE, *more]
 
 
 def _reported(records: Records) -> Times:

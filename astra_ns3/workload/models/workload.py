@@ -56,6 +56,12 @@ class ModelWorkload:
 
         return clock_of(self.file.compute, self.file.training.datatype, self.compute_scale, self.source)
 
+    @property
+    def loop(self) -> str:
+        """Return the kind of model, with the order of its pipeline if it has one."""
+        parallel = self.file.parallel
+        return f"{self.file.kind} {parallel.schedule}" if parallel.pipeline > 1 else self.file.kind
+
     def totals(self) -> Totals:
         """The whole model's parameters and operations."""
         from astra_ns3.workload.models.model_kinds import MODEL_KINDS
@@ -78,7 +84,7 @@ class ModelWorkload:
         totals = self.totals()
         return {
             "source": self.source,
-            "loop": f"{self.file.kind} {self.file.parallel.schedule}",
+            "loop": self.loop,
             **self.file.document(),
             "parameters": totals.parameters,
             "active_parameters": totals.active_parameters,

@@ -138,3 +138,18 @@ def test_run_has_the_headings_that_one_looks_for() -> None:
 
 def test_no_word_of_a_list_of_columns_is_broken() -> None:
     assert "[default: folder, name, workload, npus, backend," in " ".join(help_of("astra-ns3 runs").split())
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "why"),
+    [
+        ("plan", "--overwrite", "a plan replaces the tables of an earlier one"),
+        ("budget", "--overwrite", "a budget replaces the tables of an earlier one"),
+        ("validate", "--record", "nothing is written"),
+        ("validate", "-o", "nothing is written"),
+    ],
+)
+def test_an_option_of_other_commands_is_refused_with_what_to_do_instead(name: str, option: str, why: str) -> None:
+    command = load_command(COMMANDS[name][0])
+    with pytest.raises(click.UsageError, match=f"No such option '{option}': {why}.*; leave it out."):
+        command.make_context(name, [option, "x"])

@@ -67,6 +67,14 @@ def test_the_numbers_are_printed() -> None:
     assert list(Path().iterdir()) == []
 
 
+def test_other_values_of_keys_are_shown() -> None:
+    """Four spines of half the rate: as many bytes, twice the links."""
+    words = ("--json", "--set", "network.topology.spines=4", "--set", "topology.oversubscription=1")
+    before, after = (json.loads(_show(LEAF_SPINE, *each).output) for each in (("--json",), words))
+    assert (before["oversubscription"], after["oversubscription"]) == ({"leaf": 2.0}, {"leaf": 1.0})
+    assert after["switches"] == before["switches"] + 2
+
+
 def test_the_numbers_are_an_object_too() -> None:
     result = _show(str(NETWORKS / "torus-4x4.yaml"), "--json", "-o", "torus.png", "--export", "torus.json")
     assert json.loads(result.output) == {
@@ -206,6 +214,11 @@ def test_the_same_network_gives_the_same_picture(suffix: str) -> None:
         ([LEAF_SPINE, "-o", "one.gif"], "one.gif: a figure's file ends in .png, .svg, .pdf"),
         ([LEAF_SPINE, "-o", "none/one.png"], "none/one.png: cannot be written: No such file"),
         ([LEAF_SPINE, "--export", "one.dot"], "one.dot: a network to export ends in .graphml, .json, .txt, .yaml"),
+        ([LEAF_SPINE, "--set", "workload.layers=4"], "'workload.layers' is a key of the workload, expected one of the"),
+        (
+            [LEAF_SPINE, "--set", "topology.spins=4"],
+            "key 'topology.spins': unknown key; .* did you mean 'topology.spines",
+        ),
         (["analytical.yaml"], "analytical.yaml: describes an analytical network, without packets"),
     ],
 )

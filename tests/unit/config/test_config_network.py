@@ -158,6 +158,12 @@ def test_models_are_frozen(tmp_path: Path) -> None:
         ),
         ("buffer: 1GB", "pfc: off", r"pfc': found false \(off\), .*; \{\} takes the defaults; null leaves the key out"),
         (
+            "buffer: 1GB",
+            "scheduler: off",
+            r"scheduler': found false \(off\), .*: kind, weights; \{\} takes the defaults(?!; null)",
+        ),
+        ("buffer: 1GB", "scheduler: strickt", r"scheduler': found 'strickt', .*did you mean 'strict'\?"),
+        (
             "[host3,",
             "{ports: all} #",
             r":19: key 'observe\.queues': found \{'ports': 'all'\}, expected all, or a list of ports such as \[host3, ",
@@ -341,3 +347,11 @@ def test_true_is_no_number() -> None:
                 }
             }
         )
+
+
+def test_a_kind_alone_is_a_group_with_its_defaults(tmp_path: Path) -> None:
+    def described(routing: str, scheduler: str) -> NetworkConfig:
+        keys = f"  routing: {routing}\n  switch:\n    scheduler: {scheduler}\n"
+        return read(tmp_path, NETWORK.replace("  switch:\n", keys, 1))
+
+    assert described("spray", "strict") == described("{kind: spray}", "{kind: strict}")

@@ -120,3 +120,18 @@ def test_plans_change_degrees_and_not_the_kernel_of_attention(tmp_path: Path) ->
         contexts = {each.choice.cell.degrees.context for each in found.bounds}
         assert contexts == ({2} if held else {1, 2, 4} if fused else {1})
         assert ("a ring's attention keeps no scores" in " ".join(found.left_out)) == (not fused and not held)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_ring_over_context_that_the_file_has_itself_can_be_played(fused: bool, tmp_path: Path) -> None:
+    """Its kernel is the file's own, while that of the same degrees with another stage of ZeRO would be another's."""
+    model = small_llama({"fused_attention": fused}, parallel={"context": 2, "zero": 1})
+    for file, data in (("model", model.file.document()), ("network", one_switch(NPUS).document())):
+        (tmp_path / f"{file}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    request = PlanRequest(tmp_path / "model.yaml", tmp_path / "network.yaml")
+    bounded = Bounded()
+    found = bounded.bounds(request, bounded.space(request))
+    rings = [each.choice.name for each in found.bounds if each.choice.cell.degrees.context > 1]
+    assert "context 2, data 2, zero 1, micro-batch 1" in rings
+    assert (len(rings) == 1) == (not fused)
+    assert found.own_why == ""

@@ -33,10 +33,15 @@ from astra_ns3.errors import InputError
 from astra_ns3.report.comparison.quantities import layers
 from astra_ns3.report.explanation.parts import PARTS as WORDS
 from astra_ns3.report.figures.curves import LEAST_HEIGHT, covered
+from astra_ns3.report.figures.figure import Bars
+from astra_ns3.report.figures.figure import Figure as Made
 from astra_ns3.report.pictures.accounts import LOOKS
 from astra_ns3.report.pictures.completion import classes
+from astra_ns3.report.pictures.kind import Choice
+from astra_ns3.report.pictures.kinds import kind_of
 from astra_ns3.report.pictures.layers import layer_times
 from astra_ns3.report.pictures.queues import stops
+from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.studies.tables import layers_of_job
 
 INPUTS = Path(__file__).resolve().parents[3] / "inputs"
@@ -436,8 +441,24 @@ def test_the_slowest_messages_are_found_wherever_in_a_long_table_they_stand(copy
 def test_every_part_of_an_account_has_a_look_of_its_own() -> None:
     assert tuple(LOOKS) == tuple(WORDS)
     assert tuple(part for part in WORDS if part != "slowed_ps") == PARTS  # made of the others
-    assert len({(colour, hatched) for colour, hatched, _ in LOOKS.values()}) == len(LOOKS)
-    assert len({on_page for *_, on_page in LOOKS.values()}) == len(LOOKS)
+    assert len({*LOOKS.values()}) == len(LOOKS)
+
+
+@pytest.mark.parametrize("kind", ["accounts", "layers"])
+def test_a_page_has_the_colours_of_the_picture(folder: Path, kind: str) -> None:
+    def looks(figure: Made) -> dict[str, tuple[str, bool]]:
+        series = [each for panel in figure.panels for each in panel.series if isinstance(each, Bars)]
+        return {" ".join(sorted(each.name.split(", "))): (each.colour, each.hatched) for each in series}
+
+    run = astra_ns3.Result.load(folder)
+    own = kind_of(kind)
+    assert own.section is not None
+    assert own.make is not None
+    on_page = looks(own.section.make([Shown(run, "run", 0)], 400))
+    in_file = looks(own.make(run, Choice()))
+    both = in_file.keys() & on_page.keys()  # a page shows the layers of one NPU
+    assert {name: in_file[name] for name in both} == {name: on_page[name] for name in both}
+    assert any(in_file[name][1] for name in both)
 
 
 def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:

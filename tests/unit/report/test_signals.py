@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,8 @@ from support.small_run import small_run
 
 import astra_ns3
 from astra_ns3.report.comparison.quantities import account_parts
-from astra_ns3.report.explanation.explain import explain
-from astra_ns3.report.explanation.parts import PARTS
+from astra_ns3.report.explanation.explain import explain, lost_signals_apart
+from astra_ns3.report.explanation.parts import LOST_SIGNAL, MESSAGE, PARTS, SIGNAL, Segment
 from astra_ns3.report.page.sections import slowest_messages
 from astra_ns3.report.pictures.accounts import _groups
 from astra_ns3.report.pictures.completion import columns_of
@@ -93,3 +94,22 @@ def test_signals_have_tracks_of_their_own_in_a_trace_and_count_as_no_messages(
     trace = (tmp_path / "run.pftrace").read_bytes()
     assert b"signals sent" in trace
     assert b"messages received" in trace
+
+
+def test_what_signals_were_lost_for_is_told_apart() -> None:
+    """Of 50 ps that two signals take, 30 are the timeout of the second; a message that was lost is no signal."""
+    lost = {"turn_ps": np.zeros(3, dtype=np.int64), "lost_ps": np.array([0, 30, 7])}
+    links = [
+        Segment(SIGNAL, 0, 0, 10, message=0, protocol="LL"),
+        Segment(SIGNAL, 1, 10, 50, message=1, protocol="LL"),
+        Segment(MESSAGE, 1, 50, 60, message=2),
+    ]
+    found = lost_signals_apart(links, lost)
+    assert [(each.kind, each.time_ps) for each in found] == [
+        (SIGNAL, 10),
+        (LOST_SIGNAL, 30),
+        (SIGNAL, 10),
+        (MESSAGE, 10),
+    ]
+    assert all(one.end_ps == other.start_ps for one, other in pairwise(found))
+    assert lost_signals_apart(links, None) == links

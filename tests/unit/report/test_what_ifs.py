@@ -209,6 +209,10 @@ def test_what_was_played_stands_apart_from_what_may_help() -> None:
     assert f"{RATE} 1.5% more time (3 ps)" in words
     assert f"{FASTER_NPUS} not played: why not" in words
     assert words.index("what else may help, and at most by how much") < words.index(f"{OTHERS} 9.0% less time (9 ps)")
+    untold = Played("flow", 200, "ns3", 100, ((OTHERS, "why not"),))
+    text = Explanation("run x", 100, 0, 100, what_ifs=rows, played=untold).text()
+    (once,) = [" ".join(line.split()) for line in text.splitlines() if OTHERS in line]
+    assert once == f"{OTHERS} 9.0% less time (9 ps), not played: why not"
     own = Explanation("run x", 100, 0, 100, what_ifs=rows, played=Played("ns3", 100, "ns3", 100)).text()
     assert "what helps, played on ns3\n" in own
 

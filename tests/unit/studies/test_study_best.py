@@ -108,6 +108,24 @@ def test_points_that_are_as_good_as_the_best_are_named_with_it(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    ("seeds", "speeds", "near"),
+    [
+        (1, (100.0, 99.0, 98.0), ()),
+        (2, (100.0, 51.0, 49.0), ("tensor 2",)),  # 100 to 200, 51 to 102, 49 to 98
+        (2, (100.0, 51.0, 50.0), ("tensor 2", "tensor 4")),
+        (2, (100.0, 49.0, 100.0), ()),  # the last is as good
+    ],
+)
+def test_points_that_some_seed_brings_as_far_as_the_best_with_another_are_named(
+    seeds: int, speeds: tuple[float, ...], near: tuple[str, ...], tmp_path: Path
+) -> None:
+    result = study_result(tmp_path, (1, 1, 1), speeds, seeds)
+    assert result.best["one"].as_seeds_spread == near
+    told = f"tokens per second; within the spread of seeds: {'; '.join(near)}\n"
+    assert (told in study_text(result)) is bool(near)
+
+
+@pytest.mark.parametrize(
     ("speeds", "shares", "named"),
     [
         ((200.0, 190.0), (0.0, 0.1), True),  # 190 / 0.9 = 211

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.models import LAYERS, small_gpt
+from support.plans import small_llama
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
@@ -265,3 +266,8 @@ def test_what_would_take_hours_to_work_out_is_refused() -> None:
         small_gpt({"layers": 10**9})
     with pytest.raises(InputError, match="6 blocks on a stage and 2,147,483,648 micro-batches: expected at most 1,0"):
         small_gpt(micro_batches=2**31).plan(1)
+
+
+def test_a_model_without_stages_is_not_said_to_have_a_schedule() -> None:
+    assert small_llama().loop == "transformer"
+    assert small_llama(parallel={"pipeline": 2}).loop == "transformer 1f1b"
