@@ -26,6 +26,10 @@ SCALE_OUT = "scale-out"
 """Class of the links of NICs of servers."""
 INJECTION = "injection"
 """Class of the links between NPUs and the switches that forward for them."""
+SCALE_UP_INJECTION = "scale-up-injection"
+"""The same inside servers."""
+AXIS = "axis-"
+"""Classes of the links of rings, tori and meshes begin with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +247,18 @@ class Graph:
         levels = self.switch_levels or (1,) * self.switches
         inside = all(0 < level <= self.inside_levels for level in levels)
         return not self.host_boxes and inside and not any(link.kind == SCALE_OUT for link in self.links)
+
+    @cached_property
+    def injection_ports(self) -> Mapping[int, int]:
+        """Return the port of each switch beside a host, or beside a server on a grid, that leads there."""
+        on_grid = {end for link in self.links if link.kind.startswith(AXIS) for end in (link.a, link.b)}
+        found = {}
+        for node in range(self.hosts, self.nodes):
+            for number, port in enumerate(self.ports[node]):
+                kind = self.links[port.link].kind
+                if kind in {INJECTION, SCALE_UP_INJECTION} or (kind == SCALE_OUT and node in on_grid):
+                    found[node] = number
+        return found
 
     @cached_property
     def inner_switch(self) -> Mapping[int, int]:

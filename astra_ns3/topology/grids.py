@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from astra_ns3.config.topology.direct import RouterTopology
-from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.graph import AXIS, INJECTION, Graph
 from astra_ns3.topology.wiring import Wiring
 
 
@@ -23,9 +23,9 @@ def grid(config: RouterTopology) -> Graph:
         router_bps[a] += links[axis].rate_bps
         router_bps[b] += links[axis].rate_bps
     for host in range(count):
-        wiring.join(host, first + host, config.injection_link(router_bps[host]), "injection")
+        wiring.join(host, first + host, config.injection_link(router_bps[host]), INJECTION)
     for a, b, axis in pairs:
-        wiring.join(first + a, first + b, links[axis], f"axis-{axis}")
+        wiring.join(first + a, first + b, links[axis], f"{AXIS}{axis}")
     return wiring.graph(config)
 
 

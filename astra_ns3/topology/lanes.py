@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.graph import AXIS, Graph
 from astra_ns3.topology.routes import LOCAL, RouteTables
 
 TO_HOST = 2**31
@@ -46,9 +46,9 @@ def orders_by_date_line(graph: Graph, shape: tuple[int, ...]) -> Orders:
     orders = orders_by_hop(graph)
     most = max(shape) + 1
     for number, link in enumerate(graph.links):
-        if not link.kind.startswith("axis-"):
+        if not link.kind.startswith(AXIS):
             continue
-        axis = int(link.kind.removeprefix("axis-"))
+        axis = int(link.kind.removeprefix(AXIS))
         stride, size = prod(shape[:axis]), shape[axis]
         at, to = ((node - graph.hosts) // stride % size for node in (link.a, link.b))
         forward = at if (at + 1) % size == to else to

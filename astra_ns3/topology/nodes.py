@@ -14,7 +14,7 @@ from itertools import combinations
 from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import wrong
-from astra_ns3.topology.graph import SCALE_OUT, Graph, Link
+from astra_ns3.topology.graph import SCALE_OUT, SCALE_UP_INJECTION, Graph, Link
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring
 
@@ -134,6 +134,6 @@ class _Inside:
             base = scale_up.link.model_copy(update={"delay_ps": 0, "error_rate": 0.0})
             injection = scale_up.injection.of(base, max(scale_up.npu_bps(npus), scale_up.link.rate_bps))
             for index in range(npus):
-                self._wiring.join(npu + index, switch + index, injection, "scale-up-injection")
+                self._wiring.join(npu + index, switch + index, injection, SCALE_UP_INJECTION)
             for one, other, _ in grid_links((npus,), wraps=True):
                 self._wiring.join(switch + one, switch + other, scale_up.link, "scale-up")

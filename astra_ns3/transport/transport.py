@@ -12,7 +12,6 @@ from pydantic import JsonValue
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.topology.base import TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.errors import wrong
@@ -171,10 +170,6 @@ class Transport(ABC):
     def can_lose(self, *, sends: bool) -> list[str]:
         """Return warnings of switches that aren't lossless; ``sends``: whether data have the transport's priority."""
         del sends
-        return []
-
-    def behind_data(self, _topology: TopologyBase) -> list[str]:
-        """Return a warning of answers that wait behind data of their own hosts, which forward."""
         return []
 
     def held_by_windows(self) -> list[str]:

@@ -118,7 +118,6 @@ def _unheeded(plan: NetworkPlan) -> list[str]:
     slow, held = [*check_credits(plan.transports.values(), plan.outline), *_later_credits(plan)], list[str]()
     for each in (each for each in plan.transports.values() if each.outline.path):
         slow += each.overtaking(plan.config.topology.routing.kind)
-        held += each.behind_data(plan.config.topology)
         off = "" if each.flow_errors else "; finish times of flows were -18% to +46% off there (docs/flow.md)"
         held += [f"{words}{off}" for words in each.held_by_windows()]
     return [*(f"{words}; flows know nothing of that: times with packets may be far longer" for words in slow), *held]

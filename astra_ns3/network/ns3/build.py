@@ -14,7 +14,7 @@ from astra_ns3.network.credit_lanes import credit_orders
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
-from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.graph import SCALE_OUT, Graph, Link
 from astra_ns3.topology.lanes import Orders
 from astra_ns3.topology.reducers import helper_players
 from astra_ns3.topology.route_differences import epoch_difference
@@ -26,6 +26,8 @@ from astra_ns3.transport.transport import Transport
 
 QUANTUM_BYTES = 2048
 """The bytes that a priority of weight one may send in its turn (DWRR); above the largest usual frame."""
+_NO_PORT, _ANY_PORT = 0xFFFF, 0xFFFE
+"""Instead of the number of a port."""
 _Numbers = npt.NDArray[np.uint32]
 
 
@@ -140,14 +142,26 @@ def _links(description: Description, graph: Graph, largest_wire_bytes: int, orde
         near, far = switch_of[link.a], switch_of[link.b]
         by_credit = any(each is not None and each.credits is not None for each in (near, far))
         order = tuple(orders[number].tolist()) if by_credit else (0, 0)
-        key = (link.rate_bps, link.delay_ps, link.error_rate, id(near), id(far), *order)
+        own = _own_port(graph, link, link.a), _own_port(graph, link, link.b)
+        key = (link.rate_bps, link.delay_ps, link.error_rate, id(near), id(far), *order, *own)
         kind = kinds.get(key)
         if kind is None:
             kind = kinds[key] = len(kinds)
             values = _link_values(link, near, far, largest_wire_bytes)
-            description.add("linkKind", {**values, "creditOrder": order[0], "farCreditOrder": order[1]})
+            values |= {"creditOrder": order[0], "farCreditOrder": order[1]}
+            description.add("linkKind", {**values, "ownPort": own[0], "farOwnPort": own[1]})
         found.append((link.a, link.b, kind))
     return _numbers(found)
+
+
+def _own_port(graph: Graph, link: Link, node: int) -> int:
+    """Return by which port of a node those control packets come that its port to a link sends first, as a NIC would.
+
+    A shared NIC has those of its whole server, the router of a host those of the host.
+    """
+    if node >= graph.hosts and link.kind == SCALE_OUT and not graph.is_outside(node):
+        return _ANY_PORT
+    return graph.injection_ports.get(node, _NO_PORT)
 
 
 def _link_values(

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from astra_ns3.config.topology.base import TopologyBase
-from astra_ns3.config.topology.direct import RouterTopology
 from astra_ns3.config.topology.idle_lines import transmission_ps
-from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.config.transports.roce import Reliability, RoceTransport
 from astra_ns3.errors import refuse
@@ -48,18 +43,6 @@ def check_roce(
     warnings += _tolerance_warnings(parameters, outline)
     warnings += [*control_warnings(parameters, outline), *idle_key_warnings(transport, parameters, outline)]
     return list(dict.fromkeys(warnings))
-
-
-def forwarding_warnings(topology: TopologyBase, parameters: RoceParameters) -> Iterator[str]:
-    """Yield a warning of acknowledgements that wait behind their own host's data, which a NIC would send later."""
-    forwards = isinstance(topology, RouterTopology) or topology.forwards() is not None
-    shares = isinstance(topology, Hierarchical) and topology.shared and not topology.behind_pcie
-    if (forwards or shares) and parameters.ack_priority == parameters.priority:
-        yield (
-            f"acknowledgements wait in the {'NICs of their own nodes' if shares else 'routers of their own hosts'} "
-            f"behind these {'nodes' if shares else 'hosts'}' data, so windows fill lines "
-            "less: on packets, all-reduces took up to 31% longer than with transport.ack_priority 6, or on flow"
-        )
 
 
 def _check_rounding(parameters: RoceParameters, outline: NetworkOutline) -> None:

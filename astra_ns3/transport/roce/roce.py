@@ -12,7 +12,6 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.topology.base import TopologyBase
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse
@@ -20,7 +19,6 @@ from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.check import (
     check_roce,
-    forwarding_warnings,
     lossless_warnings,
     reordering_warnings,
     window_warnings,
@@ -142,16 +140,11 @@ class Roce(Transport):
         return [
             *check_roce(self.keys, self.parameters, self.outline, largest_wire_bytes),
             *self.overtaking(network.topology.routing.kind),
-            *self.behind_data(network.topology),
         ]
 
     def can_lose(self, *, sends: bool) -> list[str]:
         """Return warnings of switches that aren't lossless; ``sends``: whether data have the transport's priority."""
         return lossless_warnings(self.parameters, self.outline, sends=sends)
-
-    def behind_data(self, topology: TopologyBase) -> list[str]:
-        """Return a warning of a window whose acknowledgements wait behind their own host's data."""
-        return list(forwarding_warnings(topology, self.parameters)) if self.window_bytes else []
 
     def held_by_windows(self) -> list[str]:
         """Return warnings of a window of fixed size that the lines wait for."""

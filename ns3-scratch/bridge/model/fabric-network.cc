@@ -153,6 +153,7 @@ FabricNetwork::MakeEnd(uint32_t node, const LinkParameters& parameters)
     {
         port->SetErrorRate(parameters.errorRate);
     }
+    port->SetOwnPort(static_cast<uint16_t>(parameters.ownPort));
     const bool isSwitch = node >= m_hosts;
     const std::size_t place = m_ports[node].size();
     // As in astra_ns3/topology/ports.py: a host's first port has its name.
@@ -243,6 +244,7 @@ FabricNetwork::AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& par
     }
     const End a = MakeEnd(nodeA, parameters);
     LinkParameters far = parameters;
+    far.ownPort = parameters.farOwnPort;
     if (parameters.farHeadroomBytes >= 0)
     {
         far.headroomBytes = parameters.farHeadroomBytes;

@@ -89,6 +89,8 @@ struct LinkParameters
     double farPfcAlpha{0.0};           //!< share of the second node's port; 0: the same
     uint32_t creditOrder{0};           //!< of the way to the second node: ns3::FabricCreditRule
     uint32_t farCreditOrder{0};        //!< of the way back
+    uint32_t ownPort{0xffff};          //!< of the first node's port: ns3::FabricQueues
+    uint32_t farOwnPort{0xffff};       //!< of the second node's port
 };
 
 /// Read all fields by their names. \param field what reads them
@@ -105,6 +107,8 @@ ForEachField(READER& field, LinkParameters& parameters)
     field("farPfcAlpha", parameters.farPfcAlpha);
     field("creditOrder", parameters.creditOrder);
     field("farCreditOrder", parameters.farCreditOrder);
+    field("ownPort", parameters.ownPort);
+    field("farOwnPort", parameters.farOwnPort);
 }
 
 /// How nodes choose between equal paths.

@@ -227,6 +227,29 @@ class FabricFrameList
         m_tail = frame;
     }
 
+    /**
+     * Put a frame before the first that isn't like it; all that are like it stand at the head.
+     * \param frame it; its size stays as it is while it is in the list
+     * \param isAlike whether a frame in the list is like it
+     */
+    template <class IS_ALIKE>
+    void PushBehindAlike(FabricFrame* frame, IS_ALIKE isAlike)
+    {
+        FabricFrame** place = &m_head;
+        while (*place && isAlike(**place))
+        {
+            place = &(*place)->next;
+        }
+        if (*place == nullptr)
+        {
+            PushBack(frame);
+            return;
+        }
+        m_bytes += frame->bufferBytes;
+        frame->next = *place;
+        *place = frame;
+    }
+
     /// \return the oldest frame, taken out; the list must not be empty
     FabricFrame* PopFront()
     {

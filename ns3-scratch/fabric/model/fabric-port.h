@@ -198,6 +198,13 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void SetMarker(Ptr<FabricEcnMarker> marker);
     /// \param source where frames come from when the queues are empty; it must outlive the port
     void SetSource(FabricFrameSource* source);
+
+    /// The port is where a host's NIC would be. \param port see FabricQueues
+    void SetOwnPort(uint16_t port)
+    {
+        m_queues.SetOwnPort(port);
+    }
+
     /// \param scheduler who chooses between the priorities; none: strictly the highest
     void SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler);
     /**

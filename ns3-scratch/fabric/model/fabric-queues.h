@@ -26,6 +26,8 @@ class FabricQueues
   public:
     static constexpr uint32_t PAUSES = FABRIC_PRIORITIES; //!< number of the queue of pause frames
     static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
+    static constexpr uint16_t NO_PORT = 0xffff;  //!< see SetOwnPort
+    static constexpr uint16_t ANY_PORT = 0xfffe; //!< see SetOwnPort
     static constexpr std::size_t HOT_BYTES = 24; //!< looked at although nothing waits, at the end
 
     /// \return whether nothing waits, no pause frame either
@@ -125,6 +127,18 @@ class FabricQueues
 
     /// \param scheduler who chooses between the priorities; none: strictly the highest
     void SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler);
+
+    /**
+     * The queues are where a NIC would be: it sends what has no data, such as acknowledgements,
+     * before all else of the same priority.
+     * \param port what came into the node by this port is the NIC's own; ANY_PORT: all, NO_PORT:
+     * there is no NIC
+     */
+    void SetOwnPort(uint16_t port)
+    {
+        m_ownPort = port;
+    }
+
     /// All was taken out at once: choose as if nothing had been sent before.
     void BeginAnew();
 
@@ -141,10 +155,25 @@ class FabricQueues
     }
 
   private:
+    /// \return whether a NIC would send a frame before data: it has none, and is of the port's host
+    bool IsOwnControl(const FabricFrame& frame) const
+    {
+        const bool own = m_ownPort == ANY_PORT || frame.ingressPort == m_ownPort;
+        return own && frame.flow && !frame.flow->HasData(frame);
+    }
+
     /// Put a frame into a queue.
     void Append(FabricFrame* frame, uint32_t queue)
     {
-        m_lists[queue].PushBack(frame);
+        if (m_ownPort != NO_PORT && IsOwnControl(*frame)) [[unlikely]]
+        {
+            const auto isAlike = [this](const FabricFrame& other) { return IsOwnControl(other); };
+            m_lists[queue].PushBehindAlike(frame, isAlike);
+        }
+        else
+        {
+            m_lists[queue].PushBack(frame);
+        }
         m_occupied |= 1U << queue;
         m_ready = m_occupied & ~uint32_t{m_stopped};
     }
@@ -154,9 +183,10 @@ class FabricQueues
     uint64_t m_highestBytes{0};                       //!< most that ever waited
     uint64_t m_bytes{0};                              //!< waiting
     uint16_t m_occupied{0};                           //!< bit q is set if queue q has a frame
-    uint16_t m_ready{0};  //!< bit q is set if queue q has a frame and may send
-    uint8_t m_stopped{0}; //!< bit p is set if priority p must not send
-    bool m_listed{false}; //!< the memory knows that something waits here
+    uint16_t m_ready{0};         //!< bit q is set if queue q has a frame and may send
+    uint8_t m_stopped{0};        //!< bit p is set if priority p must not send
+    bool m_listed{false};        //!< the memory knows that something waits here
+    uint16_t m_ownPort{NO_PORT}; //!< see SetOwnPort
 };
 
 } // namespace ns3

@@ -87,6 +87,25 @@ class ALineKeepsItsOrder : public TestCase
     }
 };
 
+/// A flow whose frames of kind 0 have data.
+class OfKinds : public FabricFlow
+{
+  public:
+    void ReceiveFrame(FabricFrame*) override
+    {
+    }
+
+    Ptr<Packet> MakePacket(const FabricFrame&) const override
+    {
+        return nullptr;
+    }
+
+    bool HasData(const FabricFrame& frame) const override
+    {
+        return frame.kind == 0;
+    }
+};
+
 class QueuesAreWhatWasPutIn : public TestCase
 {
   public:
@@ -98,6 +117,15 @@ class QueuesAreWhatWasPutIn : public TestCase
   private:
     void DoRun() override
     {
+        for (const uint16_t ownPort :
+             {FabricQueues::NO_PORT, uint16_t{0}, uint16_t{2}, FabricQueues::ANY_PORT})
+        {
+            Play(ownPort);
+        }
+    }
+
+    void Play(uint16_t ownPort)
+    {
         std::mt19937 random(7);
         std::vector<FabricFrame> frames(64);
         std::vector<FabricFrame*> spare;
@@ -108,7 +136,9 @@ class QueuesAreWhatWasPutIn : public TestCase
         std::array<std::deque<FabricFrame*>, FabricQueues::QUEUES> expected;
         uint64_t highest = 0;
         uint8_t stopped = 0;
+        OfKinds flow;
         FabricQueues queues;
+        queues.SetOwnPort(ownPort);
         for (uint32_t step = 0; step < STEPS; ++step)
         {
             const uint32_t next = Highest(expected, stopped);
@@ -124,8 +154,18 @@ class QueuesAreWhatWasPutIn : public TestCase
                 spare.pop_back();
                 frame->bufferBytes = 64 + random() % 1'000;
                 frame->priority = random() % FABRIC_PRIORITIES;
+                frame->ingressPort = random() % 3;
+                frame->kind = random() % 2;
                 const bool pause = random() % 9 == 0;
-                expected[pause ? FabricQueues::PAUSES : frame->priority].push_back(frame);
+                frame->flow = !pause && random() % 4 > 0 ? &flow : nullptr;
+                auto& list = expected[pause ? FabricQueues::PAUSES : frame->priority];
+                const auto isFirst = [ownPort](const FabricFrame* each) {
+                    const bool own =
+                        each->ingressPort == ownPort || ownPort == FabricQueues::ANY_PORT;
+                    return own && each->flow && each->kind != 0;
+                };
+                const auto behind = std::find_if_not(list.begin(), list.end(), isFirst);
+                list.insert(isFirst(frame) ? behind : list.end(), frame);
                 pause ? queues.PushPause(frame) : queues.Push(frame);
             }
             else if (next != FabricQueues::QUEUES)

@@ -13,9 +13,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
-from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.graph_outline import network_outline_of
-from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.lossless import headroom_bytes, largest_wire_bytes, lossless_bytes, port_headroom_bytes
@@ -554,31 +552,3 @@ def test_a_key_that_something_reads_or_that_has_its_default_is_not(keys: dict[st
 def test_keys_of_cnps_have_an_effect_where_a_switch_marks() -> None:
     marking = {**LOSSLESS, "ecn": {"kmin": "50KB", "kmax": "100KB", "pmax": 0.2}}
     assert not [each for each in warnings({"cnp_interval": "5us"}, marking) if "has no effect" in each]
-
-
-@pytest.mark.parametrize(
-    ("keys", "told"),
-    [
-        ({"window": "bdp"}, True),
-        ({"congestion_control": "swift"}, True),
-        ({"congestion_control": "swift", "ack_priority": 6}, False),
-        ({"window": "none"}, False),
-    ],
-)
-@pytest.mark.parametrize("kind", ["torus", "leaf-spine", "fat-tree", "hierarchical"])
-def test_windows_whose_acknowledgements_wait_behind_a_hosts_own_data_are_told(
-    kind: str, keys: dict[str, Any], *, told: bool
-) -> None:
-    shapes: dict[str, dict[str, Any]] = {
-        "torus": {"shape": [4, 4]},
-        "leaf-spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 4, "forwarding": "hosts"},
-        "fat-tree": {"k": 4},
-        "hierarchical": {"nodes": 2, "npus_per_node": 4, "nics_per_node": 2},
-    }
-    lines = {"link": LINK, "switch": LOSSLESS}
-    nodes = {"scale_up": lines, "scale_out": {"kind": "single-switch", **lines}}
-    topology = {"kind": kind, **shapes[kind], **(nodes if kind == "hierarchical" else lines)}
-    network = parse_network({"topology": topology, "transport": {"kind": "roce", **keys}})
-    transport = plan_network(network, EndpointModel()).outermost
-    for found in (transport.behind_data(network.topology), transport.check(network, 10_000)):
-        assert sum("acknowledgements wait in the " in words for words in found) == (told and kind != "fat-tree")
