@@ -57,7 +57,7 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
         runs = [run for folder in folders for run in _runs_in(folder)]
         check_free(output, overwrite=overwrite)
         with folder_for(output):
-            write_report(runs, output, usual_options(), plays_again)
+            write_report(runs, output, usual_options(), list(map(plays_again, runs)))
     show(f"written to {output}")
 
 

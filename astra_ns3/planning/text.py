@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from astra_ns3.config.core.changing import setting_text
+from astra_ns3.errors import InputError
 from astra_ns3.planning.degrees import Choice
 from astra_ns3.planning.losses import loss_rows
 from astra_ns3.planning.page import BEST, NEXT, SYSTEM
@@ -132,8 +133,7 @@ def _own(plan: Plan) -> list[tuple[str, str]]:
     """Return how the plan of the model's file did, as a line, or why it wasn't played."""
     own, found = plan.own, plan.found
     if own is None:
-        why = plan.own_why or "no plan has its degrees with these NPUs, samples and held values"
-        return [("file's own", f"not played: {why}")]
+        return [("file's own", f"not played: {_why_no_own(plan)}")]
     if own not in found.played:
         return [("file's own", f"{own.name}: not played, too large for an NPU")]
     time_ps = found.played[own].time_ps
@@ -142,6 +142,15 @@ def _own(plan: Plan) -> list[tuple[str, str]]:
     more = percent(time_ps - (found.best_ps or 0), found.best_ps or 0)
     alone = "; other plans with a ring over context are left out" if changes_kernel(plan.space, own.cell) else ""
     return [("file's own", f"{own.name}: {format_time(time_ps)}, {more} more than the best{alone}")]
+
+
+def _why_no_own(plan: Plan) -> str:
+    """Say why the plan of the model's file is none of the choices."""
+    try:
+        plan.request.workload.plan(plan.space.npus)
+    except InputError as error:
+        return str(error)
+    return plan.own_why or "no plan has its degrees with these samples and held values"
 
 
 def _second(plan: Plan) -> str:

@@ -248,6 +248,7 @@ def test_a_second_plan_plays_nothing_again_and_says_why_the_best_is_the_best(fol
             "not played: model.yaml: .*overlap_tensor",
         ),
         ({}, {"tensor": 2}, ("--hold", "parallel.tensor=1"), "not played: no plan has its degrees with .*held values"),
+        ({}, {"tensor": 2, "pipeline": 2}, (), "not played: model.yaml: .*are 4 NPUs"),
         ({}, {}, ("--set", "workload.memory=30MB"), "not played, too large for an NPU"),
     ],
 )

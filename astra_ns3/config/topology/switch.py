@@ -16,7 +16,6 @@ from astra_ns3.config.core.model import (
     Bytes,
     ConfigModel,
     Count,
-    OrName,
     PositiveBytes,
     RateBps,
     TimePs,
@@ -253,7 +252,7 @@ class SwitchConfig(ConfigModel):
     `cut_through` are refused beside it."""
     reduction: ReductionConfig | None = None
     """Reduction inside the switch, for the algorithms sharp, nvls and fred. Absent: none. `{}` is all defaults."""
-    scheduler: Annotated[SchedulerConfig, OrName()] = SchedulerConfig()
+    scheduler: SchedulerConfig = SchedulerConfig()
     """Which priority a port serves next."""
     cut_through_bytes: Annotated[Bytes, Ge(ETHERNET_HEADER_BYTES), Le(LARGEST_HEAD_BYTES)] | None = Field(
         alias="cut_through", default=None

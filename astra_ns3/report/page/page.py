@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from astra_ns3.errors import needing, refuse
 from astra_ns3.report.figures.figure import Figure
@@ -40,20 +40,16 @@ _PIXELS_PER_INCH = 100
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
-def _never(_: Records) -> bool:
-    return False
-
-
-def report_page(runs: Sequence[Records], defaults: Defaults, plays_again: Callable[[Any], bool] = _never) -> str:
+def report_page(runs: Sequence[Records], defaults: Defaults, again: Sequence[bool] = ()) -> str:
     """One HTML page of the runs, side by side; the same runs give the same page.
 
-    ``defaults``: of the options of a run, by name. ``plays_again``: whether a run can be played again. Raises
+    ``defaults``: of the options of a run, by name. ``again``: which runs can be played again (default: none). Raises
     :class:`~astra_ns3.errors.InputError` if plotly is missing, a table can't be read, or the runs are too many for one
     page.
     """
     script = _plotly()
     shown = _named(runs)
-    told = _told(shown, plays_again)
+    told = _told(shown, again or [False] * len(shown))
     detail = MOST_DETAIL
     while True:
         content = _content(shown, told, defaults, detail)
@@ -70,10 +66,10 @@ def write_report(
     runs: Sequence[Records],
     path: str | os.PathLike[str],
     defaults: Defaults,
-    plays_again: Callable[[Any], bool] = _never,
+    again: Sequence[bool] = (),
 ) -> None:
     """Write the page; raises InputError as :func:`report_page` does, and if the file can't be written."""
-    text = report_page(runs, defaults, plays_again)
+    text = report_page(runs, defaults, again)
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
@@ -101,8 +97,8 @@ class _Told(NamedTuple):
     slowest: Markup
 
 
-def _told(runs: Sequence[Shown], plays_again: Callable[[Any], bool]) -> _Told:
-    return _Told(words(runs, plays_again), tuple(comparisons(runs)), slowest(runs))
+def _told(runs: Sequence[Shown], again: Sequence[bool]) -> _Told:
+    return _Told(words(runs, again), tuple(comparisons(runs)), slowest(runs))
 
 
 def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int) -> Markup:

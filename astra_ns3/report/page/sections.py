@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -99,11 +98,14 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     ]
 
 
-def words(runs: Sequence[Shown], plays_again: Callable[[Any], bool]) -> Markup:
-    """Return why each run took as long as it did: short paragraphs open, long ones a click away."""
+def words(runs: Sequence[Shown], again: Sequence[bool]) -> Markup:
+    """Return why each run took as long as it did: short paragraphs open, long ones a click away.
+
+    ``again``: which runs can be played again.
+    """
     parts: list[object] = []
-    for shown in runs:
-        head, *paragraphs = replace(explain(shown.run), again=plays_again(shown.run)).text().split("\n\n")
+    for shown, plays_again in zip(runs, again, strict=True):
+        head, *paragraphs = replace(explain(shown.run), again=plays_again).text().split("\n\n")
         parts += [tag("h3", shown.name) if len(runs) > 1 else "", tag("pre", head)]
         for paragraph in paragraphs:
             title, _, rest = paragraph.partition("\n")

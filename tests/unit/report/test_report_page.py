@@ -438,7 +438,7 @@ def test_a_page_that_would_be_too_large_has_fewer_points_or_is_refused(
 ) -> None:
     run = recorded_run(tmp_path / "run", passes=20)
     shown = page._named([run])
-    told = page._told(shown, page._never)
+    told = page._told(shown, [False])
     whole = len(page._content(shown, told, usual_options(), MOST_DETAIL).encode())
     least = len(page._content(shown, told, usual_options(), LEAST_DETAIL).encode())
     assert least < whole
