@@ -66,6 +66,7 @@ class Transport(ABC):
     ``window_of_path``: this is that of the longest path, and each other one has its own.
     ``priority``: of its data; ``answer_priorities``: of its other frames, where these have their own.
     ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
+    ``server_npus``: NPUs of a server, inside which one queue pair is enough; 0: nowhere.
     ``pair_of_message``: each message opens a queue pair of its own.
     ``flow_by_delay``: its control takes longer ways for queues.
     ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``watchdog``
@@ -109,6 +110,7 @@ class Transport(ABC):
     priority: int = 0
     answer_priorities: tuple[int, ...] = ()
     queue_pairs: int = 1
+    server_npus: int = 0
     pair_of_message: bool = False
     flow_by_delay: bool = False
     message_parts: int = 1

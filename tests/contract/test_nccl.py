@@ -123,6 +123,7 @@ def test_what_is_foreseen_is_played(kind: str, place: str, backend: str, tmp_pat
 
 CHOICES: dict[str, tuple[str, dict[str, object]]] = {
     "Ring Simple": ("ALLREDUCE 300000", {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}),
+    "two queue pairs": ("ALLREDUCE 3000000", {"NCCL_ALGO": "Ring", "NCCL_IB_QPS_PER_CONNECTION": 2}),
     "Ring LL": ("ALLREDUCE 300000", {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}),
     "Tree LL128": ("ALLREDUCE 300000", {"NCCL_ALGO": "Tree", "NCCL_PROTO": "LL128"}),
     "NVLSTree": ("ALLREDUCE 300000", {"NCCL_ALGO": "NVLSTree"}),

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from oracles.roce_times import HEADERS, wire
-from support.roce_network import roce_network, roce_star
+from support.roce_network import Flow, play_flows, roce_network, roce_star
 from support.star_network import Played, Row, by_hand, one_message, play
+
+from astra_ns3.config.transports.roce import RoceTransport
 
 PAYLOAD = 1000
 PACKET_PS = wire(PAYLOAD + HEADERS) * 80
@@ -54,6 +56,21 @@ def busiest_uplink(played: Played) -> int:
 
 
 TOTAL = MESSAGES * MESSAGE_PACKETS
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize(("receiver", "queue_pairs"), [(1, 1), (2, 2)])
+def test_messages_inside_a_server_take_no_turns(receiver: int, queue_pairs: int, backend: str, tmp_path: Path) -> None:
+    """Two messages to an NPU of another server share the line; inside a server the second waits."""
+    network = roce_star(4, queue_pairs_per_pair=2)
+    assert isinstance(network.transport, RoceTransport)
+    network = network.model_copy(update={"transport": network.transport.without_turns_inside(2)})
+    flow = Flow(0, receiver, MESSAGE_PACKETS * PAYLOAD, messages=2)
+    played = play_flows(network, [flow], tmp_path, backend=backend)
+    first = MESSAGE_PACKETS if queue_pairs == 1 else 2 * MESSAGE_PACKETS - 1
+    packets = sorted((played.table("flows")["end_ps"] - 2 * DELAY_PS - PACKET_PS) / PACKET_PS)
+    assert packets == pytest.approx([first, 2 * MESSAGE_PACKETS], abs=1 if backend == "flow" else 0)
+    assert backend == "flow" or played.statistics["queue_pairs"] == queue_pairs
 
 
 @pytest.mark.parametrize(("queue_pairs", "use"), [(1, "turns"), (4, "turns"), (4, "split"), (32, "split")])

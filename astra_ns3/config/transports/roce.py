@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Le
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from astra_ns3.config.core.model import (
     Bytes,
@@ -178,6 +178,19 @@ class RoceTransport(TransportKeys):
     """A queue pair keeps its source port, or takes the next one, from 10000 on, with each message of its pair."""
     congestion_control: Annotated[RoceControlConfig, BeforeValidator(_not_of_tcp)] = NoControl()
     """The control of each queue pair: a name, or a group with `kind` and its parameters. `none` is line rate."""
+
+    _server_npus: int = PrivateAttr(default=0)
+
+    def without_turns_inside(self, server_npus: int) -> RoceTransport:
+        """Return the same with one queue pair for NPUs of a server of so many, and for reducers, in place of turns."""
+        found = self.model_copy()
+        found._server_npus = server_npus
+        return found
+
+    @property
+    def server_npus(self) -> int:
+        """NPUs of a server, inside which messages take no turns; 0: they take turns everywhere, or are split."""
+        return 0 if self.queue_pairs_per_pair == 1 or self.queue_pair_use == "split" else self._server_npus
 
     @property
     def own_control(self) -> OwnControl | None:

@@ -12,6 +12,7 @@ from astra_ns3.experiments.forecasting.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import path
 from astra_ns3.transport.transport import Transport
 
@@ -60,6 +61,8 @@ class Carried:
     pairs: _Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Sender x NPUs + receiver of each pair that it joins, ascending; those of a channel once more, each with NPUs
     squared x the channel besides: channels have connections of their own."""
+    inside: int = 0
+    """How many of these pairs talk inside a server, by one queue pair."""
     links: float = _DIRECT_LINKS
     """The links of a path, on average over the pairs."""
 
@@ -73,7 +76,7 @@ class Carried:
         """Return how many connections or queue pairs are kept; one that a message had serves the next."""
         transport = self.by.transport
         each = -(-self.messages * transport.message_parts // max(len(self.pairs), 1))
-        return len(self.pairs) * min(transport.queue_pairs, each)
+        return (len(self.pairs) - self.inside) * min(transport.queue_pairs, each) + self.inside
 
 
 def carried(inputs: Inputs, passes: int) -> list[Carried]:
@@ -87,8 +90,19 @@ def carried(inputs: Inputs, passes: int) -> list[Carried]:
             _carry(inputs, play, each)
     for each, (_, pairs) in zip(sums, joined_pairs(inputs, passes), strict=True):
         each.pairs = pairs
+        each.inside = _inside_servers(pairs, plan.graph, each.by.transport.server_npus)
         each.links = _mean_links(plan, pairs)
     return sums
+
+
+def _inside_servers(pairs: _Numbers, graph: Graph, server_npus: int) -> int:
+    """Return how many pairs, as in ``Carried.pairs``, are two NPUs of a server, or have a reducer."""
+    if not server_npus:
+        return 0
+    players, npus = len(graph.player_host), len(graph.npu_host)
+    sender, receiver = np.divmod(pairs % players**2, players)
+    together = sender // server_npus == receiver // server_npus
+    return int(np.count_nonzero(together | (np.maximum(sender, receiver) >= npus)))
 
 
 def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[Transport, _Numbers]]:

@@ -42,10 +42,6 @@ _ROUTED = (
     "key 'topology.shared_nics': routes choose the NIC of each of NCCL's channels, so several channels may share a "
     "NIC while others idle; NCCL binds channels to NICs, as does shared_nics: pcie"
 )
-_TURNS = (
-    "messages inside servers take turns on several queue pairs, too; NCCL has these only between servers, "
-    "so times are up to 24% too long (all-reduces of 2 servers)"
-)
 _UNTOLD = "nothing tells servers of equally many, consecutive NPUs, so servers have 1 GPU"
 
 
@@ -116,18 +112,12 @@ def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
 
 
 def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
-    """Return warnings if routes choose the NICs of NCCL's channels, or NVLink's messages take NICs' queue pairs."""
+    """Return a warning if routes choose the NICs of NCCL's channels."""
     if not system.plays_nccl or not isinstance(network, NetworkConfig):
         return []
-    topology, inside = network.topology, place_of(network).npus
+    topology = network.topology
     routed = isinstance(topology, Hierarchical) and topology.routes_choose_nics and abilities_of(backend).drawn_paths
-    found = [_ROUTED] if routed else []
-    turns = [
-        each for each in network.each_transport if isinstance(each, RoceTransport) and each.queue_pairs_per_pair > 1
-    ]
-    if 1 < inside < network.npus and any(each.queue_pair_use == "turns" for each in turns):
-        found.append(_TURNS)
-    return found
+    return [_ROUTED] if routed else []
 
 
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:
@@ -151,7 +141,8 @@ def has_sockets(network: AnyNetwork) -> bool:
 def as_nccl_asks(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
     """Return a RoCE network with as many queue pairs a channel as NCCL's variables ask for, if it has several servers.
 
-    In an analytical network the switches of servers reduce, where NCCL's server is one whose switches do.
+    Messages inside a server don't take turns on them. In an analytical network the switches of servers reduce, where
+    NCCL's server is one whose switches do.
     """
     if not system.plays_nccl:
         return network
@@ -160,18 +151,19 @@ def as_nccl_asks(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
         reduces = len(network.grid) > 1 and (name is None or server_named(name).multicast)
         return network.reducing() if reduces else network
     variables = None if system.nccl is None else system.nccl.variables
-    if variables is None or not isinstance(network, NetworkConfig) or place_of(network).npus == network.npus:
+    inside = place_of(network).npus
+    if not isinstance(network, NetworkConfig) or inside == network.npus:
         return network
     changes: dict[str, int | str] = {}
-    if variables.ib_qps_per_connection is not None:
+    if variables is not None and variables.ib_qps_per_connection is not None:
         changes["queue_pairs_per_pair"] = variables.ib_qps_per_connection
-    if variables.ib_split_data_on_qps is not None:
+    if variables is not None and variables.ib_split_data_on_qps is not None:
         changes["queue_pair_use"] = "split" if variables.ib_split_data_on_qps else "turns"
-    if not changes:
-        return network
 
     def changed(transport: TransportConfig) -> TransportConfig:
-        return transport.model_copy(update=changes) if isinstance(transport, RoceTransport) else transport
+        if not isinstance(transport, RoceTransport):
+            return transport
+        return transport.model_copy(update=changes).without_turns_inside(inside)
 
     each = None if network.transports is None else tuple(map(changed, network.transports))
     return network.model_copy(update={"transport": changed(network.transport), "transports": each})

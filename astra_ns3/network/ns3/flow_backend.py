@@ -243,6 +243,7 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "rise_round_trips": transport.flow_rise_round_trips,
         "in_flight_bytes": transport.flow_in_flight_bytes,
         "queue_pairs": transport.queue_pairs,
+        "server_npus": transport.server_npus,
         "per_message": transport.pair_of_message,
         "split_messages": transport.message_parts > 1,
         "acknowledged": transport.acknowledged,

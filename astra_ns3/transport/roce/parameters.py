@@ -59,6 +59,7 @@ class RoceParameters(RoceFrames):
     per_message: bool
     queue_pairs_per_pair: int
     split_messages: bool
+    server_npus: int
     acknowledged: bool
     priority: int
     ack_priority: int
@@ -130,9 +131,8 @@ def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> Roce
 
     Raises InputError for combinations that contradict each other.
     """
-    control, reliability = transport.congestion_control, transport.reliability
+    control, reliability, own = transport.congestion_control, transport.reliability, transport.own_control
     window, scales = _window(transport), transport.window_scales_with_rate
-    own = transport.own_control
     found = _in_force(transport, line)
     control_parameters = _of_the_control(transport, found)
     return RoceParameters(
@@ -141,6 +141,7 @@ def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> Roce
         per_message=transport.queue_pairs == "per-message",
         queue_pairs_per_pair=transport.queue_pairs_per_pair,
         split_messages=transport.queue_pair_use == "split",
+        server_npus=transport.server_npus,
         acknowledged=transport.completion == "acknowledged",
         priority=transport.priority,
         ack_priority=_given(transport.ack_priority, transport.priority),

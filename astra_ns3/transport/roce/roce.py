@@ -95,6 +95,7 @@ class Roce(Transport):
                 *[parameters.cnp_priority] * keys.congestion_control.needs_ecn,
             ),
             queue_pairs=parameters.queue_pairs_per_pair,
+            server_npus=parameters.server_npus,
             pair_of_message=parameters.per_message,
             flow_by_delay=keys.congestion_control.by_delay,
             message_parts=parameters.queue_pairs_per_pair if parameters.split_messages else 1,
@@ -187,6 +188,8 @@ class Roce(Transport):
         numbers = asdict(self.parameters)
         for elsewhere in ("control_parameters", "faster_lines", "own_file", "own_class"):
             del numbers[elsewhere]
+        if not self.server_npus:
+            del numbers["server_npus"]
         name = "own" if self.keys.own_control else self.keys.congestion_control.set_name
         faster = {str(rate): self._control(more) for rate, more in self.parameters.faster_lines.items()}
         told = {"parameters": name, "control": self._control(self.parameters.control_parameters)}

@@ -33,6 +33,7 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "rise_round_trips", kind.riseRoundTrips);
     part(prefix + "in_flight_bytes", kind.inFlightBytes);
     part(prefix + "queue_pairs", kind.queuePairs);
+    part(prefix + "server_npus", kind.serverNpus);
     part(prefix + "per_message", kind.perMessage);
     part(prefix + "split_messages", kind.splitMessages);
     part(prefix + "acknowledged", kind.acknowledged);

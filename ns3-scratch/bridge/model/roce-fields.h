@@ -30,6 +30,7 @@ ForEachParameter(PART& part, ns3::RoceParameters& parameters)
     part("per_message", parameters.perMessage);
     part("queue_pairs_per_pair", parameters.queuePairsPerPair);
     part("split_messages", parameters.splitMessages);
+    part("server_npus", parameters.serverNpus);
     part("acknowledged", parameters.acknowledged);
     part("priority", parameters.priority);
     part("ack_priority", parameters.ackPriority);

@@ -78,29 +78,36 @@ class ChannelsHaveQueuePairsOfTheirOwn : public TestCase
   private:
     void DoRun() override
     {
-        for (const uint32_t queuePairs : {1U, 2U})
+        CheckOpened(1, 0, 1);
+        CheckOpened(2, 0, 2);
+        CheckOpened(2, 1, 2); // each NPU is a server
+        CheckOpened(2, 2, 1); // both are in one
+        CheckTurns(0, 12);    // one queue pair: the short one waits for all of the long one
+        CheckTurns(1, 4);     // two: the packets of the short one are the second and fourth
+    }
+
+    /// \param queuePairs of each pair \param serverNpus NPUs of a server \param opened of a channel
+    void CheckOpened(uint32_t queuePairs, uint32_t serverNpus, uint32_t opened)
+    {
+        RoceParameters roce;
+        roce.queuePairsPerPair = queuePairs;
+        roce.serverNpus = serverNpus;
+        OpenSession star(DescribeRoceStar({}, std::vector<LinkParameters>(2), roce));
+        Session& session = star.Get();
+        const uint32_t schedule = RegisterOneMessage(session);
+        for (uint64_t turn = 0; turn < 3; ++turn)
         {
-            RoceParameters roce;
-            roce.queuePairsPerPair = queuePairs;
-            OpenSession star(DescribeRoceStar({}, std::vector<LinkParameters>(2), roce));
-            Session& session = star.Get();
-            const uint32_t schedule = RegisterOneMessage(session);
-            for (uint64_t turn = 0; turn < 3; ++turn)
-            {
-                SendInChannel(session, schedule, {0, 1}, 2'000, 10 + turn, 0);
-                SendInChannel(session, schedule, {0, 1}, 2'000, 20 + turn, 1);
-                SendInChannel(session, schedule, {0, 1}, 2'000, 30 + turn, 7);
-            }
-            SendInChannel(session, schedule, {1, 0}, 2'000, 40, 7);
-            NS_TEST_EXPECT_MSG_EQ(session.Run(-1), RUN_DRAINED, "all done");
-            NS_TEST_EXPECT_MSG_EQ(star.GetFlows().size(), 10U, "messages");
-            // Three messages of each channel take as many of its queue pairs as there are.
-            NS_TEST_EXPECT_MSG_EQ(CounterOf(session, "queue_pairs"),
-                                  3U * queuePairs + 1U,
-                                  queuePairs << " of each channel");
+            SendInChannel(session, schedule, {0, 1}, 2'000, 10 + turn, 0);
+            SendInChannel(session, schedule, {0, 1}, 2'000, 20 + turn, 1);
+            SendInChannel(session, schedule, {0, 1}, 2'000, 30 + turn, 7);
         }
-        CheckTurns(0, 12); // one queue pair: the short one waits for all of the long one
-        CheckTurns(1, 4);  // two: the packets of the short one are the second and fourth
+        SendInChannel(session, schedule, {1, 0}, 2'000, 40, 7);
+        NS_TEST_EXPECT_MSG_EQ(session.Run(-1), RUN_DRAINED, "all done");
+        NS_TEST_EXPECT_MSG_EQ(star.GetFlows().size(), 10U, "messages");
+        // Three messages of each channel take as many of its queue pairs as there are.
+        NS_TEST_EXPECT_MSG_EQ(CounterOf(session, "queue_pairs"),
+                              3U * opened + 1U,
+                              opened << " of each channel");
     }
 
     /// 10 packets in channel 0, then 2 in another. \param packets that are sent when the short

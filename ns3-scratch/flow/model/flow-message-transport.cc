@@ -4,6 +4,7 @@
 #include "fabric-delay.h"
 #include "fabric-units.h"
 #include "roce-flow-hashes.h"
+#include "roce-parameters.h"
 #include "tcp-message-transport.h"
 
 #include "ns3/simulator.h"
@@ -309,7 +310,8 @@ FlowMessageTransport::TakeTurn(uint32_t number)
         return OpenQueue(number, pair.next++);
     }
     const uint32_t turn = pair.next;
-    pair.next = turn + 1 < kind.queuePairs ? turn + 1 : 0;
+    const bool one = AreInServer(pair.sender, pair.receiver, m_context.npus, kind.serverNpus);
+    pair.next = turn + 1 < (one ? 1 : kind.queuePairs) ? turn + 1 : 0;
     if (turn == pair.queues.size())
     {
         const uint32_t queue = OpenQueue(number, pair.channel * kind.queuePairs + turn);

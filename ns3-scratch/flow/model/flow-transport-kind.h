@@ -25,6 +25,7 @@ struct FlowTransportKind
     uint32_t openingWireBytes{0};   //!< a packet each way opens a connection; 0: nothing does
     int64_t inFlightBytes{0};       //!< most under way; 0: no limit, below: what the way holds
     uint32_t queuePairs{1};         //!< of two NPUs, in turns
+    uint32_t serverNpus{0};         //!< NPUs of a server, any two with one queue pair; 0: as others
     double headroom{0.0};           //!< of the time beyond two windows, how much more it takes
     double startCost{0.0}; //!< round trips lost for each factor e that a new pair's rate falls by
     double riseRoundTrips{0.0}; //!< until it sends at a rate that has become higher; 0: none

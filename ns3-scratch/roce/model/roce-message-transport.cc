@@ -351,6 +351,15 @@ RoceMessageTransport::OpenQueuePair(const PairName& name,
     return *queuePair;
 }
 
+uint32_t
+RoceMessageTransport::CountTurns(const PairName& name) const
+{
+    const uint32_t receiver = m_senders[name.sender].pairs[name.number].receiver;
+    const RoceParameters& parameters = m_context.parameters;
+    const bool one = AreInServer(name.sender, receiver, m_context.npus, parameters.serverNpus);
+    return one ? 1 : parameters.queuePairsPerPair;
+}
+
 RoceQueuePair&
 RoceMessageTransport::TakeTurn(const PairName& name, const CollectiveMessage& message)
 {
@@ -362,7 +371,7 @@ RoceMessageTransport::TakeTurn(const PairName& name, const CollectiveMessage& me
     Pair& pair = sender.pairs[name.number];
     const uint32_t queuePairs = m_context.parameters.queuePairsPerPair;
     const uint32_t turn = pair.next;
-    pair.next = turn + 1 < queuePairs ? turn + 1 : 0;
+    pair.next = turn + 1 < CountTurns(name) ? turn + 1 : 0;
     RoceQueuePair*& queuePair = sender.lasting[uint64_t{name.number} * queuePairs + turn];
     if (!queuePair)
     {
@@ -379,7 +388,7 @@ RoceMessageTransport::TakeTurnOfChannel(const PairName& name, const CollectiveMe
     ChannelPair& own = sender.channels[(uint64_t{message.channel} << 32) | name.number];
     own.queuePairs.resize(queuePairs);
     const uint32_t turn = own.next;
-    own.next = turn + 1 < queuePairs ? turn + 1 : 0;
+    own.next = turn + 1 < CountTurns(name) ? turn + 1 : 0;
     RoceQueuePair*& queuePair = own.queuePairs[turn];
     if (!queuePair)
     {

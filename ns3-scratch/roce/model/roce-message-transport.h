@@ -130,6 +130,8 @@ class RoceMessageTransport : public MessageTransport,
     RoceQueuePair& OpenQueuePair(const PairName& name,
                                  uint32_t number,
                                  const CollectiveMessage& message);
+    /// \param name of a pair of NPUs \return how many queue pairs its messages take in turn
+    uint32_t CountTurns(const PairName& name) const;
     /// \param name of a pair of NPUs \param message of that pair \return its lasting queue
     /// pair whose turn it is; the next one is another
     RoceQueuePair& TakeTurn(const PairName& name, const CollectiveMessage& message);

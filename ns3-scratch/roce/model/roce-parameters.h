@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace ns3
@@ -18,6 +19,16 @@ enum class RoceReliability : uint32_t
     GO_BACK_0 = 1,       //!< send again from the beginning of the message, or of a part of it
     SELECTIVE_REPEAT = 2 //!< send again what is missing (IRN, SIGCOMM 2018)
 };
+
+/// \param one who sends or receives \param other the other \param npus who is not below is a
+/// reducer \param serverNpus NPUs of a server; 0: none is known \return whether they talk inside a
+/// server
+inline bool
+AreInServer(uint32_t one, uint32_t other, uint32_t npus, uint32_t serverNpus)
+{
+    return serverNpus > 0 &&
+           (one / serverNpus == other / serverNpus || std::max(one, other) >= npus);
+}
 
 /// Parameters of all queue pairs of a simulation.
 struct RoceParameters
@@ -34,6 +45,7 @@ struct RoceParameters
     bool perMessage{false};         //!< a queue pair for each message, else for each pair of NPUs
     uint32_t queuePairsPerPair{1};  //!< how many of those for each pair of NPUs
     bool splitMessages{false};      //!< each message goes over all of them, else over the next
+    uint32_t serverNpus{0};         //!< NPUs of a server, any two with one queue pair; 0: as others
     bool acknowledged{false};       //!< a message completes at the sender's last acknowledgement
     uint32_t priority{3};           //!< of data
     uint32_t ackPriority{3};        //!< of acknowledgements

@@ -107,9 +107,9 @@ def test_nics_that_routes_choose_for_channels_are_told(
     assert sum(words.startswith(begins) for words in measured.warnings) == told
 
 
-@pytest.mark.parametrize(("nodes", "inside", "told"), [(1, 8, False), (2, 4, True), (8, 1, False)])
-def test_queue_pairs_of_nics_are_for_several_servers_and_told_where_nvlinks_have_them_too(
-    nodes: int, inside: int, *, told: bool, tmp_path: Path
+@pytest.mark.parametrize(("nodes", "inside", "queue_pairs"), [(1, 8, 1), (2, 4, 4), (8, 1, 4)])
+def test_queue_pairs_of_nics_are_for_messages_between_servers(
+    nodes: int, inside: int, queue_pairs: int, tmp_path: Path
 ) -> None:
     """NCCL reads NCCL_IB_QPS_PER_CONNECTION where it opens connections of InfiniBand: between servers."""
     servers = {"kind": "hierarchical", "nodes": nodes, "npus_per_node": inside, "scale_up": LINES, "scale_out": LINES}
@@ -120,8 +120,8 @@ def test_queue_pairs_of_nics_are_for_several_servers_and_told_where_nvlinks_have
     assert isinstance(found.plan, NetworkPlan)
     transport = found.plan.config.transport
     assert isinstance(transport, RoceTransport)
-    assert transport.queue_pairs_per_pair == (1 if nodes == 1 else 4)
-    assert sum("take turns on several queue pairs" in words for words in found.warnings) == told
+    assert transport.queue_pairs_per_pair == queue_pairs
+    assert transport.server_npus == (0 if nodes == 1 else inside)
 
 
 def test_of_nics_that_routes_choose_several_jobs_tell_once(tmp_path: Path) -> None:
