@@ -103,7 +103,8 @@ def _clos(draw: Draw, parts: Parts) -> Drawn:
     return {"levels": levels}
 
 
-def _scale_up(draw: Draw, parts: Parts, npus: int, *, shared: bool) -> Drawn:
+def draw_scale_up(draw: Draw, parts: Parts, npus: int, *, shared: bool) -> Drawn:
+    """What joins the NPUs of a server. ``shared``: they share NICs."""
     kind = draw.pick("switch", "switch", "ring") if shared else draw.pick("switch", "switch", "ring", "full-mesh")
     made: Drawn = {"kind": kind, "link": {**parts.link(), "rate": draw.pick("200Gbps", "800Gbps", "2400Gbps")}}
     if kind != "full-mesh":
@@ -119,7 +120,7 @@ def _hierarchical(draw: Draw, parts: Parts) -> Drawn:
     nodes, npus = draw.randint(2, 4), draw.pick(2, 4)
     nics = draw.pick(npus, npus, npus // 2)
     outside = _OUTSIDE[draw.pick(*_OUTSIDE)](draw, parts, nodes * nics)
-    scale_up = _scale_up(draw, parts, npus, shared=nics < npus)
+    scale_up = draw_scale_up(draw, parts, npus, shared=nics < npus)
     made = {"nodes": nodes, "npus_per_node": npus, "scale_up": scale_up, "scale_out": outside}
     return {**made, "nics_per_node": nics} if nics < npus or draw.chance(0.3) else made
 
@@ -149,7 +150,7 @@ _OUTSIDE: Mapping[str, Callable[[Draw, Parts, int], Drawn]] = {
 def _rail_optimised(draw: Draw, parts: Parts) -> Drawn:
     nodes, npus = draw.pick(2, 4), draw.pick(2, 4)
     rails = {"nodes_per_leaf": nodes // 2} if draw.chance(0.4) else {}
-    scale_up = _scale_up(draw, parts, npus, shared=False)
+    scale_up = draw_scale_up(draw, parts, npus, shared=False)
     made = {"nodes": nodes, "npus_per_node": npus, "scale_up": scale_up, **rails, "spines": draw.randint(1, 3)}
     return {**made, "link": parts.link(), "uplink": parts.change(), "switch": parts.switch()}
 
