@@ -60,7 +60,7 @@ LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_fr
 """Counters of frames that were lost, in a queue or on a link."""
 # Counters of a run in which something waited for a timer.
 _OF_TIMERS = (*LOST, "timeouts", "retransmissions", "out_of_order_packets")
-# Rates that hold messages back for more of the time may rise by any factor.
+# Rates and windows, which are whole packets, may rise by any factor where they hold messages back for more of the time.
 _MUCH = 0.05
 
 
@@ -203,7 +203,8 @@ def what_ifs(
         computes = computing or bounds.chain_ps
         found[FASTER_NPUS] = time_ps if computes else 0
         found[NO_SLOW_NPUS] = time_ps if computes or slowness.stand else 0
-    bound = parts.get("pacing_ps", 0) <= _MUCH * time_ps and slowness.factor is not None
+    held = parts.get("pacing_ps", 0) + parts.get("window_ps", 0)
+    bound = held <= _MUCH * time_ps and slowness.factor is not None
     twice = Fraction(2) if bound else None
     factors = {FASTER_LINES: twice, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
     most = (

@@ -61,11 +61,13 @@ def test_lines_twice_as_fast_halve_sending_and_may_end_all_waits() -> None:
     assert most({}, parts) == {FASTER_LINES: 25}
 
 
-def test_nothing_twice_as_fast_saves_more_than_half_unless_timers_or_rates_decide() -> None:
+def test_nothing_twice_as_fast_saves_more_than_half_unless_timers_rates_or_windows_decide() -> None:
     parts = {"nic_queue_ps": 80, "serialisation_ps": 20}
     assert most({}, parts)[FASTER_LINES] == 50
     assert most({}, parts, Bounds(by_timers=True))[FASTER_LINES] == 90
     assert most({}, {"pacing_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, RATE: 80}
+    # A window of one and a half packets is one packet, and twice this window is three.
+    assert most({}, {"window_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, WINDOW: 80}
 
 
 def test_no_row_goes_below_the_floor_and_those_that_may_help_most_are_first() -> None:
