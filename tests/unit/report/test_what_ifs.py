@@ -142,6 +142,14 @@ def test_only_a_control_holds_messages_below_line_rate() -> None:
     assert RATE not in most({}, {"pacing_ps": 80, "serialisation_ps": 20}, Bounds(controlled=False))
 
 
+def test_at_line_rate_packets_have_no_telemetry() -> None:
+    """Of HPCC's packets of 210 bytes 42 are telemetry of hops."""
+    metadata = run(**small_run()).metadata
+    metadata["in_force"] = {"roce": {"congestion_control": "hpcc", "telemetry_bytes": 42, "payload_bytes": 168}}
+    bounds = Bounds.of(metadata, whole=False)
+    assert most({}, {"pacing_ps": 10, "serialisation_ps": 50, "propagation_ps": 40}, bounds)[RATE] == 20
+
+
 def test_more_credit_may_end_pauses_where_lanes_have_credit() -> None:
     parts = {"nic_paused_ps": 40, "switch_paused_ps": 20, "serialisation_ps": 40}
     assert most({}, parts) == {FASTER_LINES: 50}
