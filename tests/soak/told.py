@@ -118,7 +118,7 @@ def explanation(told: Told) -> Faults:
     saved = {}
     for match in rows:
         words, most_ps = match[1], ps_of(match[4], match[5])
-        if not near(float(match[2]), 100 * most_ps / finish_ps, 0.06):
+        if not near(float(match[2]), 100 * most_ps / finish_ps, 0.1):
             yield f"'{match[0]}' is no share of {finish_ps} ps"
         if words not in CHANGES:
             continue

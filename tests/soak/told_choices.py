@@ -32,11 +32,12 @@ def studied(told: Told) -> Faults:
     folder = told.folder / "base"
     base: dict[str, Any] = {"workload": str(next(folder.glob("workload.*"))), "system": str(folder / "system.yaml")}
     base |= {**told.asked.options, "network": str(folder / "network.yaml")}
+    twice = told.faster
     other = str(told.folder / re.sub(r"\W", "-", FASTER_LINES) / "network.yaml")
     axes = {"lines": {"once": {"network": base["network"]}, "twice": {"network": other}}}
     file: dict[str, Any] = {"base": base, "parts": {"only": {"axes": axes}}}
     found = astra_ns3.study(file, output=told.folder / "study", jobs=1)
-    for row, result in zip(found.rows, (told.result, told.faster), strict=True):
+    for row, result in zip(found.rows, (told.result, twice), strict=True):
         metadata: Mapping[str, Any] = result.metadata
         floor = metadata["floor"]
         true = {

@@ -215,10 +215,10 @@ def what_ifs(
         computes = computing or bounds.chain_ps
         found[FASTER_NPUS] = time_ps if computes else 0
         found[NO_SLOW_NPUS] = time_ps if computes or slowness.stand else 0
-    held = parts.get("pacing_ps", 0) + parts.get("window_ps", 0)
-    bound = held <= _MUCH * time_ps and slowness.factor is not None
-    twice = Fraction(2) if bound else None
-    factors = {FASTER_LINES: twice, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
+    pacing, windows = parts.get("pacing_ps", 0), parts.get("window_ps", 0)
+    twice = Fraction(2) if pacing <= _MUCH * time_ps and slowness.factor is not None else None
+    lines = twice if pacing + windows <= _MUCH * time_ps else None
+    factors = {FASTER_LINES: lines, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
     most = (
         WhatIf(words, min(ps, bounds.most_ps(words, time_ps, factors.get(words)))) for words, ps in found.items() if ps
     )

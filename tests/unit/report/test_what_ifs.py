@@ -68,6 +68,7 @@ def test_nothing_twice_as_fast_saves_more_than_half_unless_timers_rates_or_windo
     assert most({}, {"pacing_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, RATE: 80}
     # A window of one and a half packets is one packet, and twice this window is three.
     assert most({}, {"window_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, WINDOW: 80}
+    assert most({COMPUTE: 20}, {"window_ps": 80})[FASTER_NPUS] == 50
 
 
 def test_no_row_goes_below_the_floor_and_those_that_may_help_most_are_first() -> None:
