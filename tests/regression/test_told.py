@@ -11,7 +11,7 @@ from soak.told import told_of
 from astra_ns3.report.explanation.what_ifs import WhatIf, what_ifs
 from astra_ns3.units import format_time
 
-SEEDS = (6, 22, 65, 67)
+SEEDS = (3, 8, 12, 13)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -21,24 +21,45 @@ from typing import Any
 import click
 from oracles.collective_volumes import TOTAL_SENT
 
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.explaining import explain
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.validate import validate
+from astra_ns3.playing.training.model_summary import summary_of
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.explanation.what_ifs import FASTER_LINES
 from astra_ns3.report.page.page import report_page
 from astra_ns3.report.validation import validation_text
+from astra_ns3.report.workload.model import model_document, model_text
+from astra_ns3.workload.files.workload_formats import read_workload
+from astra_ns3.workload.models.workload import ModelWorkload
 from soak.draw import Draw
-from soak.told_choices import budgeted, planned, studied
-from soak.users import CHANGES, TIMES, Asked, Faults, Told, asked, near, ps_of, samples_of, share_of
+from soak.told_choices import budgeted, listed, planned, studied
+from soak.users import (
+    CHANGES,
+    DIGITS,
+    TIMES,
+    USUAL,
+    Asked,
+    Faults,
+    Told,
+    asked,
+    bytes_of,
+    near,
+    ps_of,
+    samples_of,
+    share_of,
+)
 
 PHYSICAL = ("ns3", "flow")
 """Backends on which messages share lines."""
 EXCESS = 0.005
 """Of a run's time, that a change may save more than ``at most``: docs/explain.md has 0.4%."""
+RATES = 0.03
+"""The same where a congestion control changes rates: another order of packets gives others."""
 CAVEAT = 0.05
 """The same of a row that holds on a condition, which words behind it name."""
 SECONDS = 2.0
@@ -114,6 +135,7 @@ def explanation(told: Told) -> Faults:
             yield f"the parts of {each.name} add up to {sum(each.parts.values())} ps, not {each.time_ps}"
     if sum(ps for _, ps in explain(told.result, top=1000).npus) != finish_ps:
         yield "times of NPUs on the chain don't add up"
+    controlled = told.asked.network["transport"].get("congestion_control") not in ("none", "static-window")
     rows = [match for match in map(WHAT_IF.match, found.text().splitlines()) if match]
     saved = {}
     for match in rows:
@@ -124,7 +146,7 @@ def explanation(told: Told) -> Faults:
             continue
         changed = told.faster if words == FASTER_LINES else told.changed(words)
         saved[words] = finish_ps - changed.finish_ps
-        excess = CAVEAT if match[0] != match.string else EXCESS
+        excess = CAVEAT if match[0] != match.string else RATES if controlled else EXCESS
         if not told.loses and saved[words] > most_ps + excess * finish_ps:
             yield f"{words}: saves {saved[words] / finish_ps:.1%}, told '{match[0].strip()}'"
     if FASTER_LINES not in saved and not found.remedy and not told.loses:
@@ -197,6 +219,37 @@ def forecast(told: Told) -> Faults:
         yield f"validate and the run differ in {memory}: {told.summary[memory]}"
 
 
+def shown(told: Told) -> Faults:
+    """What ``show workload`` prints of a model: an NPU of the run sends as much, and computes as long or longer."""
+    if isinstance(told.asked.work, str) or told.metadata["comm_scale"] != 1 or told.metadata["compute_scale"] != 1:
+        return
+    path = told.folder / "base" / "workload.yaml"
+    dimensions = parse_network(told.asked.network).dimensions
+    model = read_workload(path)
+    assert isinstance(model, ModelWorkload)
+    text = model_text(model_document(summary_of(model, dimensions)))
+    sent = sum(bytes_of(*each) for each in re.findall(r"([\d.]+) (\w*B) sent", text))
+    flows, passes = told.result.flows, told.metadata["passes"]
+    own = int(flows.groupby("source")["bytes"].sum().max()) / passes if len(flows) else 0  # trees send unevenly
+    alike = (
+        "zipf" not in str(told.asked.work)
+        and re.search(r"pipeline 1\b", text)
+        and "servers" not in str(told.asked.work)
+    )
+    names = {name for key, names in told.asked.system.items() if key.endswith("-implementation") for name in names}
+    least = names and names <= {"ring", "direct"} and len(dimensions) == 1
+    if alike and (own < 0.99 * sent - 4096 or (least and own > 1.01 * sent + 4096)):
+        yield f"an NPU sends {sent} bytes, in the run {own}: {text}"
+    count_of = sum(row["kind"] == "POINTTOPOINT" for row in told.result.rows("collectives.csv")) / passes
+    messages = re.search(r"; ([\d,]+) of all", text)
+    if int(messages[1].replace(",", "")) != count_of if messages else count_of:
+        yield f"messages {messages and messages[0]}, in the run {count_of} an iteration"
+    computes = [ps_of(*each) for each in TIMES.findall((re.search(r"^compute .*", text, re.M) or [""])[0])]
+    most_ps = max(float(row["compute_us"]) for row in told.result.rows("npus.csv")) * 1e6 / passes
+    if computes and most_ps < max(computes) * (1 - DIGITS):
+        yield f"NPUs compute for up to {max(computes)} ps, in the run for {most_ps} ps an iteration"
+
+
 def _bandwidths(row: Mapping[str, str]) -> Faults:
     """As nccl-tests has them: each NPU's part of an exchange's bytes, over the time, and times what a line carries."""
     ranks, us = int(row["npus"]), float(row["group_duration_us"])
@@ -225,7 +278,8 @@ def volumes(told: Told) -> Faults:
         if not any(near(sent, expected * times, 64 * ranks * ranks) for times in groups):
             yield f"collective {number} ({row['kind']} {row['algorithm']}) sends {sent} bytes, expected {expected}"
     roce = (told.metadata.get("in_force") or {}).get("roce")
-    if told.metadata["backend"] != "ns3" or told.loses or roce is None:
+    is_usual = told.asked.network["topology"]["kind"] in USUAL  # on others, hosts may forward
+    if told.metadata["backend"] != "ns3" or told.loses or roce is None or not is_usual:
         return
     ports = {row["port"]: int(row["sent_bytes"]) for row in told.result.rows("switch.csv")}
     found, statistics = (
@@ -247,11 +301,13 @@ CHECKS: Mapping[str, Callable[[Told], Faults]] = {
     "report": page,
     "validate": forecast,
     "volumes": volumes,
+    "show": shown,
     "study": studied,
     "plan": planned,
     "budget": budgeted,
+    "flows": listed,
 }
-SOMETIMES = {"study": 0.2, "plan": 0.4, "budget": 0.1}
+SOMETIMES = {"study": 0.2, "plan": 0.4, "budget": 0.1, "flows": 0.3}
 """Shares of runs with which the dearer checks are made."""
 
 

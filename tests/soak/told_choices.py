@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import yaml
@@ -19,8 +20,11 @@ from astra_ns3.planning.plan import make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.text import plan_text
 from astra_ns3.report.explanation.what_ifs import FASTER_LINES
+from astra_ns3.report.summary import run_text
 from astra_ns3.whole_file import WHOLE_MODEL
-from soak.users import TIMES, Faults, Told, near, ps_of, samples_of
+from soak.jobs import draw_flows
+from soak.requests import list_text
+from soak.users import BUDGET_BYTES, DIGITS, TIMES, Faults, Told, near, ps_of, samples_of
 
 MOST_PLANNED_NPUS = 8
 PLANNING_SECONDS = 1.0
@@ -133,6 +137,43 @@ def budgeted(told: Told) -> Faults:
     gain = re.search(r"take ([\d.]+)% longer", text)
     if gain and not near(float(gain[1]), 100 * (seconds["equal rates"] / seconds["best performance"] - 1), 0.2):
         yield f"gain {gain[0]}, by rows {seconds}"
+
+
+def listed(told: Told) -> Faults:
+    """Percentiles and goodput of a list of flows are those of its table; one alone takes its ideal time or longer."""
+    flows = draw_flows(told.draw, told.metadata["npus"], BUDGET_BYTES)["flows"]
+    asked = replace(told.asked, options={"backend": told.metadata["backend"]})
+    path = told.folder / "flows.csv"
+    path.write_text(list_text(flows), encoding="utf-8")
+    result = asked.play(told.folder / "flows", workload=path, output=told.folder / "flows-out")
+    table = result.completions.sort_values("flow")
+    took = (table["end_ps"] - table["start_ps"]).to_numpy()
+    text = run_text(result.metadata, None)
+    line = re.findall(r"^  (?:all sizes|up to \S+ \S+)  .*", text, re.M)[-1]
+    slowdowns = [float(each) for each in line.split()[-3:]] if not line.endswith("-") else []
+    for place, quantile in enumerate((0.5, 0.95, 0.99)):
+        true = sorted(took)[ceil(quantile * len(took)) - 1]
+        if not near(ps_of(*TIMES.findall(line)[place]), true):
+            yield f"'{line.strip()}', by its table p{100 * quantile:g} is {true} ps"
+        if slowdowns:
+            true = sorted(took / table["ideal_ps"].to_numpy())[ceil(quantile * len(took)) - 1]
+            if not near(slowdowns[place], true):
+                yield f"'{line.strip()}', by its table p{100 * quantile:g} of slowdowns is {true}"
+    goodput = re.search(r"goodput +([\d.]+) (.)b/s", text)
+    seconds = (table["end_ps"].max() - table["start_ps"].min()) / 1e12
+    true = 8 * sum(size for _, _, size, *_ in flows) / seconds
+    if goodput and not near(float(goodput[1]) * {"M": 1e6, "G": 1e9, "T": 1e12}[goodput[2]], true):
+        yield f"{goodput[0]}, by its table {true}"
+    number = told.draw.randrange(len(flows))
+    path.write_text(list_text([[*flows[number][:3], 0]]), encoding="utf-8")
+    alone_ps = asked.play(told.folder / "flows", workload=path).finish_ps
+    ideal_ps = int(table["ideal_ps"].iloc[number])
+    transport = told.asked.network["transport"]
+    free = transport.get("congestion_control") == "none" and "window" not in transport
+    if ideal_ps > 0 and (
+        alone_ps < ideal_ps * (1 - DIGITS) or (free and not near(alone_ps, ideal_ps, 0.01 * ideal_ps))
+    ):
+        yield f"flow {flows[number]} is said to take {ideal_ps} ps alone, and takes {alone_ps}"
 
 
 def _product(pair: tuple[float, float]) -> float:

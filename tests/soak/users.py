@@ -31,7 +31,9 @@ from soak.transports import draw_tcp
 
 Drawn = dict[str, Any]
 SWITCH = {"buffer": "64MiB", "pfc": {}}
-TOPOLOGIES = ("single-switch", "leaf-spine", "fat-tree", "clos", "hierarchical", "rail-optimised")
+CREDIT = {"buffer": "1GiB", "credits": {"bytes": "64KiB"}}
+USUAL = ("single-switch", "leaf-spine", "fat-tree", "clos", "hierarchical", "rail-optimised")
+OTHER = ("ring", "torus", "dragonfly", "full-mesh", "dumbbell")
 CONTROLS = ("none", "dcqcn", "dctcp", "hpcc", "swift", "timely")
 BACKENDS = {"ns3": 4, "flow": 4, "analytical-queues": 1, "analytical": 1}
 BUDGET_BYTES = 3_000_000
@@ -98,10 +100,12 @@ def asked(seed: int) -> Asked:
 
 def _topology(draw: Draw) -> Drawn:
     while True:
-        kind, parts = draw.pick(*TOPOLOGIES), Parts(draw, draw.pick(0.0, 0.0, 0.0, 0.0, 1e-4))
+        parts = Parts(draw, draw.pick(0.0, 0.0, 0.0, 0.0, 1e-4))
+        kind = draw.pick(*USUAL) if draw.chance(0.8) else draw.pick(*OTHER)
         made = {"kind": kind, **KINDS[kind](draw, parts)}
+        switch = CREDIT if kind in USUAL and draw.chance(0.1) else {**SWITCH, **draw.some(0.3, cut_through=64)}
         for place in parts.places:
-            place |= {**SWITCH, **draw.some(0.3, cut_through=64)}
+            place |= switch
         if parse_network({"topology": made, "transport": {"kind": "roce"}}).npus <= MOST_NPUS:
             return made
 
@@ -223,6 +227,11 @@ class Told:
 def ps_of(number: str, unit: str) -> int:
     """Return a printed time in ps."""
     return round(float(number.replace(",", "")) * UNITS[unit])
+
+
+def bytes_of(number: str, unit: str) -> float:
+    """Return a printed size in bytes."""
+    return float(number) * 1000.0 ** ("B", "KB", "MB", "GB", "TB").index(unit)
 
 
 def near(shown: float, true: float, unit: float = 0) -> bool:
