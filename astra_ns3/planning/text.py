@@ -217,7 +217,7 @@ def table_of(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
                 "-" if row[done] is None else number_text(row[done]),
                 "-" if utilisation is None else f"{utilisation:.1f}%",
                 "-" if row["npu_memory_bytes"] is None else memory_text(row["npu_memory_bytes"], tight=row["tight"]),
-                percent(round(row["exposed_us"]), round(row["exposed_us"] + row["compute_us"])),
+                percent(*(round(PS_PER_US * us) for us in (row["exposed_us"], row["exposed_us"] + row["compute_us"]))),
                 "-" if floor is None else f"{floor:.2f}",
                 *(_packets(row) if on else ()),
                 row["plan"],

@@ -588,3 +588,4 @@ def test_without_a_slow_npu_messages_go_in_another_order(policy: str, factor: fl
         within = slow.finish_ps - other.finish_ps <= told[change].time_ps
         assert within or policy == "LIFO"
         assert told[change].caveats == ("if messages keep their order",)
+    assert told["without NPUs' own delays"].caveats == ("if messages keep their order",)

@@ -37,6 +37,7 @@ from astra_ns3.report.explanation.what_ifs import (
     ANEW,
     FASTER_LINES,
     FASTER_NPUS,
+    NO_DELAYS,
     NO_SLOW_NPUS,
     ORDER,
     Bounds,
@@ -183,7 +184,7 @@ def _what_would_help(
         replace(slowness_of(metadata), beside_ps=longer),
     )
     known, anew = has_accounts(messages), (ANEW,) if nccl_chose_by_lines(run, segments) else ()
-    caveats = {FASTER_LINES: anew, FASTER_NPUS: (ORDER,), NO_SLOW_NPUS: (ORDER,)}
+    caveats = {FASTER_LINES: anew, **dict.fromkeys((FASTER_NPUS, NO_SLOW_NPUS, NO_DELAYS), (ORDER,))}
     rows = (each for each in found if known or each.change != FASTER_LINES)
     return tuple(replace(each, caveats=caveats.get(each.change, ())) for each in rows)
 

@@ -13,6 +13,7 @@ from itertools import compress
 
 import numpy as np
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import FloorDocument, RunDocument
 from astra_ns3.report.explanation.parts import (
@@ -60,7 +61,7 @@ LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_fr
 """Counters of frames that were lost, in a queue or on a link."""
 # Counters of a run in which something waited for a timer.
 _OF_TIMERS = (*LOST, "timeouts", "retransmissions", "out_of_order_packets")
-# Rates that hold messages back for more of the time may rise by any factor.
+# Rates and windows, which are whole packets, may rise by any factor where they hold messages back for more of the time.
 _MUCH = 0.05
 
 
@@ -86,7 +87,7 @@ class Bounds:
     or events decide, so that a faster run may be more than so many times as fast. ``losses``: what ends losses; packets
     that come out of order are taken for lost, too. ``windows``: of fixed size. ``controlled``: a congestion control may
     slow a message. ``credits``: lanes wait for credit. ``own_part``: a transport has a part of its own in a message's
-    time.
+    time. ``telemetry``: the share of packets' bytes that a control's telemetry takes, at most.
     """
 
     least_ps: int = 0
@@ -98,6 +99,7 @@ class Bounds:
     controlled: bool = True
     credits: bool = False
     own_part: bool = False
+    telemetry: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool) -> Bounds:
@@ -119,6 +121,7 @@ class Bounds:
             {each.get("congestion_control") for each in used} != {"none"},
             bool(in_force.get("credits")),
             has_own_part(metadata),
+            max(map(_telemetry, used), default=Fraction(0)),
         )
 
     def most_ps(self, change: str, time_ps: int, factor: Fraction | None) -> int:
@@ -138,6 +141,14 @@ def has_own_part(metadata: RunDocument) -> bool:
     """Return whether a transport of a run has a part of its own in a message's time, as TCP has."""
     in_force = metadata.get("in_force") or {}
     return any(each.has_part_of_its_own for kind, each in TRANSPORTS.items() if kind in in_force)
+
+
+def _telemetry(transport: JsonObject) -> Fraction:
+    """Return which share of a full packet's bytes is telemetry."""
+    own, payload = (transport.get(name, 0) for name in ("telemetry_bytes", "payload_bytes"))
+    assert isinstance(own, int)
+    assert isinstance(payload, int)
+    return Fraction(own, own + payload) if own else Fraction(0)
 
 
 def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
@@ -189,6 +200,7 @@ def what_ifs(
     found = {words: ps + turns if ps else 0 for words, ps in found.items()}
     # Others' rates and losses make messages wait behind them, too.
     found |= {words: waits if found[words] else 0 for words in (LINE_RATE, bounds.losses)}
+    found[LINE_RATE] += int(parts.get("serialisation_ps", 0) * bounds.telemetry) if found[LINE_RATE] else 0
     if not bounds.controlled:
         del found[LINE_RATE]
     if not bounds.windows:
@@ -203,9 +215,10 @@ def what_ifs(
         computes = computing or bounds.chain_ps
         found[FASTER_NPUS] = time_ps if computes else 0
         found[NO_SLOW_NPUS] = time_ps if computes or slowness.stand else 0
-    bound = parts.get("pacing_ps", 0) <= _MUCH * time_ps and slowness.factor is not None
-    twice = Fraction(2) if bound else None
-    factors = {FASTER_LINES: twice, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
+    pacing, windows = parts.get("pacing_ps", 0), parts.get("window_ps", 0)
+    twice = Fraction(2) if pacing <= _MUCH * time_ps and slowness.factor is not None else None
+    lines = twice if pacing + windows <= _MUCH * time_ps else None
+    factors = {FASTER_LINES: lines, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
     most = (
         WhatIf(words, min(ps, bounds.most_ps(words, time_ps, factors.get(words)))) for words, ps in found.items() if ps
     )

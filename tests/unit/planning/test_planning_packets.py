@@ -20,7 +20,7 @@ from astra_ns3.planning.plan_files import asked_by
 from astra_ns3.planning.request import AXIS, PART, PlanRequest
 from astra_ns3.planning.result import COLUMNS, order_on_packets, ranked_rows
 from astra_ns3.planning.search import Found, Played
-from astra_ns3.planning.text import page_table_of
+from astra_ns3.planning.text import page_table_of, table_of
 from astra_ns3.whole_file import WHOLE_MODEL
 
 MODEL = {
@@ -153,6 +153,12 @@ def test_a_file_limits_the_time_of_all_runs_and_that_of_packets_apart() -> None:
     config = PlanConfig.model_validate({"model": "model.yaml", "network": "network.yaml", "play": play})
     found = asked_by(PlanFile(config, Document("mine.yaml", {}))).request
     assert (found.cpu_seconds, found.packet_seconds, found.packets) == (2, 30, 1)
+
+
+def test_shares_of_times_below_a_microsecond_are_exact() -> None:
+    times = {"time_us": 0.8, "bound_us": 0.8, "compute_us": 0.6, "exposed_us": 0.2}
+    (line,) = table_of([{**dict.fromkeys(COLUMNS), "plan": "data 2", **times}])[1]
+    assert "25.0%" in line
 
 
 def test_a_page_says_of_which_model_a_time_on_packets_is_estimated() -> None:

@@ -61,11 +61,14 @@ def test_lines_twice_as_fast_halve_sending_and_may_end_all_waits() -> None:
     assert most({}, parts) == {FASTER_LINES: 25}
 
 
-def test_nothing_twice_as_fast_saves_more_than_half_unless_timers_or_rates_decide() -> None:
+def test_nothing_twice_as_fast_saves_more_than_half_unless_timers_rates_or_windows_decide() -> None:
     parts = {"nic_queue_ps": 80, "serialisation_ps": 20}
     assert most({}, parts)[FASTER_LINES] == 50
     assert most({}, parts, Bounds(by_timers=True))[FASTER_LINES] == 90
     assert most({}, {"pacing_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, RATE: 80}
+    # A window of one and a half packets is one packet, and twice this window is three.
+    assert most({}, {"window_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, WINDOW: 80}
+    assert most({COMPUTE: 20}, {"window_ps": 80})[FASTER_NPUS] == 50
 
 
 def test_no_row_goes_below_the_floor_and_those_that_may_help_most_are_first() -> None:
@@ -138,6 +141,14 @@ def test_messages_behind_others_waited_for_what_those_waited_for() -> None:
 def test_only_a_control_holds_messages_below_line_rate() -> None:
     """A slower line ahead, or a kernel, paces messages, too."""
     assert RATE not in most({}, {"pacing_ps": 80, "serialisation_ps": 20}, Bounds(controlled=False))
+
+
+def test_at_line_rate_packets_have_no_telemetry() -> None:
+    """Of HPCC's packets of 210 bytes 42 are telemetry of hops."""
+    metadata = run(**small_run()).metadata
+    metadata["in_force"] = {"roce": {"congestion_control": "hpcc", "telemetry_bytes": 42, "payload_bytes": 168}}
+    bounds = Bounds.of(metadata, whole=False)
+    assert most({}, {"pacing_ps": 10, "serialisation_ps": 50, "propagation_ps": 40}, bounds)[RATE] == 20
 
 
 def test_more_credit_may_end_pauses_where_lanes_have_credit() -> None:
