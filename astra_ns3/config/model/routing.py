@@ -82,5 +82,6 @@ class Routing(ConfigModel):
 
     @property
     def is_even(self) -> bool:
-        """Whether every expert gets as many tokens, so that there is nothing to work out."""
-        return not self.exponent and self.file is None and self.capacity is None and self.form is None
+        """Whether every expert gets as many tokens, so that there is nothing to work out, and nothing to drop."""
+        drops = self.capacity is not None and self.capacity < 1
+        return not self.exponent and self.file is None and not drops and self.form is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.models import BATCH, SEQUENCE, small_gpt
+from support.models import small_gpt
 
 
 def told(parallel: dict[str, Any], npus: int = 1) -> str:
@@ -106,6 +106,4 @@ def test_a_key_of_routing_that_is_told_changes_no_row(changes: dict[str, Any]) -
     usual, found = (
         small_gpt({"experts": {**ROUTED, **keys}}, {"expert": 4}).plan(4).chunks[0][1] for keys in ({}, changes)
     )
-    load = found.expert_load
-    assert load is None or (set(load.rows), load.dropped) == ({2 * SEQUENCE * BATCH}, 0)
-    assert found.activation_bytes == usual.activation_bytes
+    assert found == usual
