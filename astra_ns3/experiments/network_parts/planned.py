@@ -8,6 +8,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.kinds import FileTopology, OwnTopology
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
@@ -25,6 +26,7 @@ from astra_ns3.scenario.events import Event, check_switches, event_at
 from astra_ns3.topology.changes import states_in_time, switches_in_time
 from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.parts import lines_inside
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transports
 from astra_ns3.transport.credits import check_credits, credit_warnings
@@ -103,13 +105,25 @@ def planned_network(
         return plan, [
             *ways,
             *[words] * any(link.error_rate for link in graph.links),
-            *(_unheeded(plan) if abilities.needs_packets else []),
+            *(_unheeded(plan) if abilities.needs_packets else _as_one_line(plan, options.backend_name)),
         ]
     _check_memories(course.given, plan)
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
     wires = check_topology(graph, *plan.outermost.wire_sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
     checked = check_transports(network, plan.outline, plan.transports, priorities)
     return plan, [*wires, *checked, *_later_credits(plan), *check_lanes(plan)]
+
+
+def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
+    """Return a warning where a formula adds up the lines of a graph's NPUs inside their servers and out of them."""
+    topology = plan.config.topology
+    is_grid = isinstance(topology, FileTopology) and isinstance(topology.content(), tuple)
+    if is_grid or not isinstance(topology, (FileTopology, OwnTopology)) or not lines_inside(plan.graph):
+        return []
+    return [
+        f"with the backend {backend}, an NPU's lines inside its server and its NIC count as one line of their rates "
+        "together; use --backend flow, or describe the servers by the kind hierarchical"
+    ]
 
 
 def _unheeded(plan: NetworkPlan) -> list[str]:
