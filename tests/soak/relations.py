@@ -19,9 +19,12 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export_text
+from astra_ns3.workload.models.changes import changed, write_model
+from astra_ns3.workload.models.workload import read_model
 from soak.case import Case, network_document, write_files
 from soak.cases import random_case
 from soak.draw import Draw
+from soak.models import model_text
 from soak.requests import request_of
 from soak.rewritten import in_other_units, rewritten, times
 
@@ -35,6 +38,17 @@ NO_REDUCTION = 10**12
 _MORE_BYTES = 1000
 """So that the packet that every switch waits for is nothing beside a message."""
 _NO_TIME = Fraction(1, 10**6)
+_IDLE = {
+    "parallel.sequence": True,
+    "parallel.gather_inputs_again": False,
+    "parallel.overlap_tensor": True,
+    "parallel.context_by": "ring",
+    "parallel.bucket": "1KB",
+    "parallel.overlap": False,
+    "parallel.prefetch": 3,
+    "training.recompute": "selective",
+}
+"""Keys that change nothing in some models."""
 _GRAPHS = ("graph.json", "graph.graphml", "graph.txt")
 
 
@@ -148,6 +162,21 @@ def as_graph(seed: int, folder: Path) -> Found:
     document = quiet({"kind": "file", "path": str(folder / name), **keys}, payload)
     again = replace(request, network=parse_network(document))
     return apart(f"finish on {request.backend} with {name}", finish_ps(request), finish_ps(again), 1.0)
+
+
+def written_again(seed: int, folder: Path) -> Found:
+    """A model is the same without the keys that are told to be without effect, which its written file leaves out."""
+    drawn = _quiet_request(seed, folder, "ns3", "flow")
+    if drawn is None:
+        return None
+    draw, request = drawn
+    text = model_text(draw, request.network.dimensions)  # type: ignore[union-attr]
+    (folder / "model.yaml").write_text(text, encoding="utf-8")
+    drops = {"model.experts.capacity": 1.5} if "experts:" in text else {}
+    model = changed(read_model(folder / "model.yaml"), draw.some(0.5, **_IDLE, **drops))
+    write_model(model, folder / "again.yaml")
+    one, other = (replace(request, workload=each) for each in (model, read_model(folder / "again.yaml")))
+    return apart(f"finish on {request.backend}", finish_ps(one), finish_ps(other), 1)
 
 
 def better(seed: int, folder: Path) -> Found:
