@@ -72,8 +72,19 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         jobs = {each.name: each.npus for each in scenario.tenants if not each.is_traffic and each.berth is None}
         graph = scenario.plan.graph
         check_not_cut(request.course.events(graph), graph, scenario.changes, jobs)
-    found[0] = replace(found[0], warnings=(*found[0].warnings, *_of_shared_lines(scenario, request)))
+    of_all = *_of_shared_lines(scenario, request), *_of_failing_npus(scenario, request)
+    found[0] = replace(found[0], warnings=(*found[0].warnings, *of_all))
     return tuple(found)
+
+
+def _of_failing_npus(scenario: Scenario, request: RunRequest) -> list[str]:
+    """Return a warning of jobs that begin again after failures, where NPUs fail, which compute on."""
+    failures = request.course.failures
+    restarts = dict.fromkeys(each.job_name for each in scenario.tenants if each.restart is not None)
+    if failures is None or failures.npu is None:
+        return []
+    words = "only cut its lines, and end no try by themselves; restart.fails does, for faults of an NPU"
+    return [f"failures.npu: failures of an NPU of '{name}' {words}" for name in restarts]
 
 
 def _of_shared_lines(scenario: Scenario, request: RunRequest) -> list[str]:

@@ -474,3 +474,17 @@ def test_traffic_whose_transport_gives_up_ends_no_job_on_its_npus(recovering: Re
     job, web = raised.value.result.metadata["jobs"]
     assert (job["ended_by"], job["complete"]) == ("programs", True)
     assert web["ended_by"] == "transport"
+
+
+@pytest.mark.parametrize(
+    ("kind", "restarts", "told"), [("npu", True, True), ("nic", True, False), ("npu", False, False)]
+)
+def test_failures_of_npus_are_said_to_end_no_try(recovering: Recovering, kind: str, restarts: bool, told: bool) -> None:
+    flows = recovering.write("flow.csv", "source,destination,bytes,start\n0,1,4000,0ns\n")
+    keys = {"restart": {"after": "1ms", "at-most": 3}} if restarts else {}
+    failures = {kind: {"mtbf": "1h", "repair": "1ms"}, "until": "1ms"}
+    result = recovering.play(
+        leaf_spine(hosts=2), [recovering.job("one", flows, npus=[0, 2], **keys)], failures=failures
+    )
+    words = "failures.npu: failures of an NPU of 'one' only cut its lines, and end no try by themselves"
+    assert any(words in each for each in result.metadata["warnings"]) == told

@@ -310,4 +310,4 @@ def test_flows_say_that_they_leave_it_out(repository: Path, form: str) -> None:
     backend = create_backend("flow", plan_network(network), seed=1, recorder=RecorderOptions())
     said = backend.warnings()
     backend.close()
-    assert any("AdditiveControl not at all, as if there were none" in words for words in said)
+    assert any("AdditiveControl not at all: senders share lines evenly at once" in words for words in said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from astra_ns3.config.transports.roce_control import RoceControl
+from astra_ns3.config.transports.roce_control import OwnControl, RoceControl
 from astra_ns3.transport.marking import queue_before_pause
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.roce.parameters import RoceParameters, base_round_trip_ps
@@ -47,8 +47,12 @@ def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Ite
 
 def unmarked_warnings(control: RoceControl, switches: Sequence[SwitchOutline]) -> Iterator[str]:
     """A control that waits for marks where no switch marks; NVSwitches beside switches that do never mark."""
-    if control.needs_ecn and switches and not any(switch.config.marking for switch in switches):
+    if not switches or any(switch.config.marking for switch in switches):
+        return
+    if control.needs_ecn:
         yield f"congestion_control {control.kind} waits for ECN marks, but no switch marks (ecn: off)"
+    if isinstance(control, OwnControl):
+        yield f"congestion_control {control.kind} gets neither marks nor CNPs: no switch marks; ecn: scaled lets them"
 
 
 def marking_warnings(switch: SwitchOutline, wire_bytes: int, priority: int) -> Iterator[str]:

@@ -223,7 +223,7 @@ def _flow_errors(keys: RoceTransport) -> str:
     """Return how flows play a control, in words; empty: nearly as packets do."""
     control = keys.congestion_control
     if keys.own_control is not None:
-        return f"the control {control.kind} not at all, as if there were none"
+        return f"the control {control.kind} not at all: senders share lines evenly at once, without queues"
     if control.flow_errors_percent is None:
         return ""
     least, most = control.flow_errors_percent

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.studies import INPUTS
 from support.transports import checked
 
 from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport, parse_network
@@ -31,6 +32,7 @@ from astra_ns3.transport.transports import transports_on
 
 GBPS = 10**9
 NS = 1000
+OWN = f"{INPUTS / 'congestion-control' / 'additive.py'}:AdditiveControl"
 LOSSLESS: dict[str, Any] = {"buffer": "32MiB", "pfc": {}}
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 HOSTS = 16
@@ -268,6 +270,7 @@ def test_what_contradicts_itself_is_refused() -> None:
         ({"priority": 4}, LOSSLESS, "pfc of a switch holds for priority 3, data have 4"),
         ({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": "off"}, "dcqcn waits for ECN marks, but no switch marks"),
         ({"congestion_control": "dctcp"}, {**LOSSLESS, "ecn": False}, "dctcp waits for ECN marks"),
+        ({"congestion_control": OWN}, LOSSLESS, "gets neither marks nor CNPs: no switch marks; ecn: scaled lets them"),
         ({}, {"buffer": "32MiB", "ecn": {"kmin": "40MB", "kmax": "50MB"}}, "no packet is ever marked"),
         ({}, {"buffer": "9MB", "alpha": 0.125, "ecn": {"kmin": "1MB", "kmax": "2MB"}}, "below the 1 MB that a queue"),
         # A ninth of the 33,235,616 bytes that headroom and reserve leave, and the reserve: 3.697 MB.
