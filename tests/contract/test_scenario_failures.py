@@ -483,8 +483,7 @@ def test_failures_of_npus_are_said_to_end_no_try(recovering: Recovering, kind: s
     flows = recovering.write("flow.csv", "source,destination,bytes,start\n0,1,4000,0ns\n")
     keys = {"restart": {"after": "1ms", "at-most": 3}} if restarts else {}
     failures = {kind: {"mtbf": "1h", "repair": "1ms"}, "until": "1ms"}
-    result = recovering.play(
-        leaf_spine(hosts=2), [recovering.job("one", flows, npus=[0, 2], **keys)], failures=failures
-    )
+    job = recovering.job("one", flows, npus=[0, 2], **keys)
+    result = recovering.play(leaf_spine(hosts=2), [job], failures=failures)
     words = "failures.npu: failures of an NPU of 'one' only cut its lines, and end no try by themselves"
     assert any(words in each for each in result.metadata["warnings"]) == told

@@ -315,9 +315,8 @@ def test_pauses_of_checkpoints_make_a_training_longer_and_flows_warn_of_the_fini
         backend: astra_ns3.run(workload=workload, system=system_for(1), network=network, passes=3, backend=backend)
         for backend in ("flow", "ns3")
     }
-    warned = any(
-        "may be far too short or long, also the finish if" in words for words in found["flow"].metadata["warnings"]
-    )
+    words = "may be far too short or long, also the finish if"
+    warned = any(words in each for each in found["flow"].metadata["warnings"])
     assert warned == pauses
     error = found["flow"].finish_ps / found["ns3"].finish_ps - 1
     assert error < -0.1 if pauses else abs(error) < 0.02

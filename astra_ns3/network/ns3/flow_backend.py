@@ -43,8 +43,8 @@ _FULL = {
     "full_queues": "more may wait than switches without pauses have room for, at {}: packets would be lost there, and "
     "flows know nothing of that; times with packets may be far longer",
     "full_ingress_queues": "more may wait than lossless switches let in, at {}: pauses would slow "
-    "other flows, too, and flows know nothing of that; times may be far too short or long, also the finish if many send "
-    "to one host, such as a storage host; use --backend ns3",
+    "other flows, too, and flows know nothing of that; times may be far too short or long, also the finish if many "
+    "send to one host, such as a storage host; use --backend ns3",
 }
 _BY_CREDIT = (
     "more may wait than credits let in, at {}: lanes without credit hold up other flows, or keep bytes out of queues, "
