@@ -63,7 +63,7 @@ def lost_share(workload: AnyWorkload, asked: AnyNetwork, reached: AnyNetwork) ->
     if not isinstance(compute, RooflineKeys) or compute.scale_up_efficiency in (None, 1) or asked != reached:
         return []
     share = f"scale_up_efficiency of {compute.scale_up_efficiency:g}"
-    return [f"no node has lines of its own, so the model's {share} has no effect"]
+    return [f"nothing says which lines are inside nodes (scale_up does), so the model's {share} has no effect"]
 
 
 def slowdown_on_device(slowdown: ComputeSlowdown | None, workload: AnyWorkload) -> ComputeSlowdown | None:

@@ -41,7 +41,7 @@ def waits_for_slow(slowdown: ComputeSlowdown | None, system: SystemConfig) -> li
         return []
     return [
         "scheduling-policy LIFO: fast NPUs begin the newest collective and wait there for slow ones, which may cost "
-        "several times what these compute longer; FIFO keeps the order in which all NPUs issue"
+        "far more than these compute longer; FIFO keeps the order in which all NPUs issue"
     ]
 
 

@@ -78,9 +78,10 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
 
 
 def _of_failing_npus(scenario: Scenario, request: RunRequest) -> list[str]:
-    """Return a warning of jobs that begin again after failures, where NPUs fail, which compute on."""
+    """Return a warning of jobs that begin again after failures, where NPUs fail: these compute on."""
     failures = request.course.failures
-    restarts = dict.fromkeys(each.job_name for each in scenario.tenants if each.restart is not None)
+    restarting = ((each.job_name, each.restart) for each in scenario.tenants)
+    restarts = dict.fromkeys(name for name, restart in restarting if restart is not None and not restart.fails_ps)
     if failures is None or failures.npu is None:
         return []
     words = "only cut its lines, and end no try by themselves; restart.fails does, for faults of an NPU"

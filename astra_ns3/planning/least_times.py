@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from math import prod
+from math import inf, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +28,9 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.volume import sent_shares
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.config.training_plan import Degrees, Exchange, Group
 from astra_ns3.experiments.inputs import Inputs
-from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import Ideal, abilities_of
 from astra_ns3.network.floor.host_lines import widest_rates
@@ -42,6 +42,7 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.phases import Phase
 from astra_ns3.system.request import CollectiveRequest
+from astra_ns3.topology.graph import SCALE_OUT
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.grids.grid_cut import GridCut
 from astra_ns3.workload.grids.training_grid import TrainingGrid
@@ -97,7 +98,7 @@ class LeastTimes:
         # Another simulator's rules may charge groups another delay.
         self._delay_ps = inputs.plan.endpoint.delay_ps if rules.group_endpoint_delay_ns is None else 0
         self._rates = widest_rates(inputs.plan, self._platform.dimensions)
-        self._place = place_of(inputs.network)
+        self._shared_rate = rate_of_shared_nics(inputs)
         self.dimensions = len(self._platform.dimensions)
         system = self._platform.system
         self._one_by_one = system.active_chunks_per_dimension == system.num_queues_per_dimension == 1
@@ -149,7 +150,7 @@ class LeastTimes:
                 chains[phase.dimensions[0]] += times * phase_ps
                 for dimension, share in _shares(way, phase, schedule):
                     lines[dimension] += times * share * phase.bytes / self._rates[dimension]
-                    shared[dimension] += times * share * phase.bytes / self._shared_rate(way, dimension)
+                    shared[dimension] += times * share * phase.bytes / self._rate_with_others(dimension)
                 outermost, share = _entering(way, phase, schedule)
                 entering[outermost] += times * share * phase.bytes / self._rates[outermost]
             longest_ps = max(longest_ps, chain_ps)
@@ -159,18 +160,13 @@ class LeastTimes:
         queues_ps = tuple(chains[number] if self._one_by_one else 0 for number in range(len(way.grid.sizes)))
         return Least(max(longest_ps, *queues_ps, *lines_ps, *rings_ps), shared_ps, queues_ps, int(cpu_seconds * _NS))
 
-    def _shared_rate(self, way: _Way, dimension: int) -> float:
-        """Return what an NPU reaches of a dimension's lines if all of its stage in its server send as much over them.
+    def _rate_with_others(self, dimension: int) -> float:
+        """Return what an NPU reaches of a dimension's lines if all of its server send as much over NICs they share.
 
         In bytes per nanosecond. NPUs of a server need not send at once, so this holds for all exchanges of a stage
         together, and for none by itself.
         """
-        npus, rate = self._place.npus, self._rates[dimension]
-        whole = way.end % npus == 0 or npus % way.end == 0
-        if dimension == 0 or npus != self._platform.dimensions[0] or not whole:
-            return rate
-        server = self._place.outwards_bps * npus / 8 / _NS
-        return min(rate, server / min(way.end, npus))
+        return min(self._rates[dimension], self._shared_rate) if dimension else self._rates[dimension]
 
     @property
     def message_cpu_ns(self) -> int:
@@ -283,3 +279,17 @@ def _alone(inputs: Inputs) -> Ideal:
     """Return what messages take alone on the backend; nothing where nobody knows."""
     ideal = abilities_of(inputs.backend).ideal(inputs.plan, inputs.compatibility)
     return ideal or (lambda senders, receivers, sizes: np.zeros(len(sizes), dtype=np.int64))
+
+
+def rate_of_shared_nics(inputs: Inputs) -> float:
+    """Return an NPU's share of the NICs of its server, in bytes per nanosecond; without limit where none is shared."""
+    packets = inputs.plan.of_packets
+    topology = None if packets is None else packets.config.topology
+    if packets is None or not isinstance(topology, Hierarchical) or not topology.shared:
+        return inf
+    if topology.npus_per_node != inputs.platform.dimensions[0]:
+        return inf
+    graph = packets.graph
+    links = (link for link in graph.links if link.kind == SCALE_OUT)
+    rate_bps = sum(link.rate_bps for link in links for end in (link.a, link.b) if not graph.is_outside(end))
+    return rate_bps / (8 * _NS * topology.npu_count())

@@ -273,7 +273,7 @@ MEASURES: Mapping[str, MeasureKind] = {
     },
     **{
         f"job_{number}_{name}_us": MeasureKind(
-            f"{words} of job {number} of a scenario, of its reported NPU",
+            f"{words} of the reported NPU of job {number} of a scenario",
             "us",
             _job(number - 1, f"{name}_ps"),
             of=(SCENARIO,),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.graph import INJECTION, Graph
 
 Kind = frozenset[tuple[object, ...]]
 """All that tells ways through a part apart: lines to hosts, lines between switches, how switches cut through."""
@@ -27,7 +27,11 @@ def servers_of(graph: Graph) -> Sequence[int]:
 
 def lines_inside(graph: Graph) -> list[int]:
     """Return the numbers of the links that messages between NPUs of a server take: not PCIe, which costs more."""
-    inside = [number for number, link in enumerate(graph.links) if not graph.leads_out(link)]
+    servers = servers_of(graph)
+    if len({servers[host] for host in graph.npu_host}) == len({*graph.npu_host}):
+        return []
+    links = enumerate(graph.links)
+    inside = [number for number, link in links if link.kind != INJECTION and not graph.leads_out(link)]
     near = min((graph.links[number].cost for number in inside), default=0)
     return [number for number in inside if graph.links[number].cost == near]
 

@@ -182,7 +182,10 @@ class RoceTransport(TransportKeys):
     _server_npus: int = PrivateAttr(default=0)
 
     def without_turns_inside(self, server_npus: int) -> RoceTransport:
-        """Return the same with one queue pair for NPUs of a server of so many, and for reducers, in place of turns."""
+        """Return the same with one queue pair, in place of turns, for NPUs of a server of so many.
+
+        And for messages with reducers and storage hosts, which aren't connections of NCCL's.
+        """
         found = self.model_copy()
         found._server_npus = server_npus
         return found

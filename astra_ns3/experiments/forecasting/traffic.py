@@ -96,7 +96,7 @@ def carried(inputs: Inputs, passes: int) -> list[Carried]:
 
 
 def _inside_servers(pairs: _Numbers, graph: Graph, server_npus: int) -> int:
-    """Return how many pairs, as in ``Carried.pairs``, are two NPUs of a server, or have a reducer."""
+    """Return how many pairs, as in ``Carried.pairs``, are two NPUs of a server, or have a reducer or a storage host."""
     if not server_npus:
         return 0
     players, npus = len(graph.player_host), len(graph.npu_host)

@@ -14,7 +14,7 @@ from astra_ns3.network.credit_lanes import credit_orders
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
-from astra_ns3.topology.graph import SCALE_OUT, Graph, Link
+from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.lanes import Orders
 from astra_ns3.topology.reducers import helper_players
 from astra_ns3.topology.route_differences import epoch_difference
@@ -159,9 +159,10 @@ def _own_port(graph: Graph, link: Link, node: int) -> int:
 
     A shared NIC has those of its whole server, the router of a host those of the host.
     """
-    if node >= graph.hosts and link.kind == SCALE_OUT and not graph.is_outside(node):
-        return _ANY_PORT
-    return graph.injection_ports.get(node, _NO_PORT)
+    if node in graph.injection_ports:
+        return graph.injection_ports[node]
+    is_nic = node >= graph.hosts and graph.leads_out(link) and not graph.is_outside(node)
+    return _ANY_PORT if is_nic else _NO_PORT
 
 
 def _link_values(

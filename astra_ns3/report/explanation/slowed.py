@@ -76,8 +76,9 @@ def slowness_of(metadata: RunDocument) -> Slowness:
 
     There fast NPUs begin collectives that slow ones haven't issued, and play no others meanwhile.
     """
-    spans = [each.span for each in slowed_npus(metadata)]
-    changes_order = bool(spans) and metadata.get("system", {}).get("scheduling-policy") == "LIFO"
+    slowed, system = slowed_npus(metadata), metadata.get("system", {})
+    spans, uneven = [each.span for each in slowed], any(each.npus is not None for each in slowed)
+    changes_order = uneven and system.get("scheduling-policy") == "LIFO" and system.get("collectives") != "nccl"
     for_a_while = any(span.from_ps or span.until_ps is not None for span in spans)
     return Slowness(None if for_a_while or changes_order else prod((span.factor for span in spans), start=Fraction(1)))
 

@@ -163,7 +163,8 @@ def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
 class Slowness:
     """How many times as long computations take because NPUs are slow, at most: ``factor``.
 
-    None if an NPU is slow, or stands still, for a while, which a faster run may be over before. ``stand``: NPUs stand
+    None if an NPU is slow, or stands still, for a while, which a faster run may be over before, or if slow NPUs change
+    the order of collectives (LIFO). ``stand``: NPUs stand
     still. ``beside_ps``: how much longer computations of the chain took beside collectives.
     """
 

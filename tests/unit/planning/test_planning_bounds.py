@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 import pytest
 from support.models import blocks
-from support.plans import Case, one_switch, rings, servers, small_llama
+from support.plans import SWITCH, Case, one_switch, rings, servers, small_llama
 
-from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.training_plan import Item, Operation
 from astra_ns3.planning.bounds import Bound
+from astra_ns3.planning.least_times import rate_of_shared_nics
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -117,3 +119,28 @@ def test_recomputing_takes_the_forward_pass_once_more_and_less_memory() -> None:
     kept, again = found["data 2, micro-batch 2"], found["data 2, micro-batch 2, recompute full"]
     assert again.memory_bytes < kept.memory_bytes
     assert 1.1 < again.time_ps / kept.time_ps < 1.34
+
+
+def torus_of_servers(nics: int) -> NetworkConfig:
+    """Four servers of 2 NPUs, which share a NIC or have one each; every NIC has a line of 10 Gb/s along either axis."""
+    inside = {"link": {"rate": "900Gbps", "delay": "25ns"}, "switch": SWITCH}
+    link = {"rate": "10Gbps", "delay": "500ns"}
+    outside = {"kind": "torus", "shape": [2, 2 * nics], "link": link, "switch": SWITCH}
+    keys = {"nodes": 4, "npus_per_node": 2, "nics_per_node": nics, "scale_up": inside, "scale_out": outside}
+    return parse_network({"topology": {"kind": "hierarchical", **keys}, "transport": {"kind": "roce", "payload": 4096}})
+
+
+@pytest.mark.parametrize(
+    ("network", "bytes_per_ns"),
+    [
+        (servers(2, 4, nics=1), 100 / 8 / 4),
+        (servers(2, 4, nics=2), 2 * 100 / 8 / 4),
+        (servers(2, 4), inf),
+        (torus_of_servers(1), 2 * 10 / 8 / 2),
+        (torus_of_servers(2), inf),
+        (one_switch(4), inf),
+    ],
+)
+def test_npus_share_all_lines_of_their_servers_nics_and_no_others(network: NetworkConfig, bytes_per_ns: float) -> None:
+    case = Case(small_llama(samples=8), rings(len(network.dimensions)), network)
+    assert rate_of_shared_nics(case.inputs(case.space)) == bytes_per_ns

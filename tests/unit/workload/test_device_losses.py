@@ -182,9 +182,9 @@ def test_a_share_that_no_link_has_is_warned_of() -> None:
     config = parse_network(
         {"topology": {"npus": 8, "link": {"rate": "1Tbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}}
     )
-    told = "no node has lines of its own, so the model's scale_up_efficiency of 0.5 has no effect"
+    told = "nothing says which lines are inside nodes (scale_up does), so the model's scale_up_efficiency of 0.5 has "
     model = on(scale_up_efficiency=0.5)
-    assert lost_share(model, config, network_as_reached(config, model, USUAL)) == [told]
+    assert lost_share(model, config, network_as_reached(config, model, USUAL)) == [f"{told}no effect"]
     assert lost_share(on(), config, network_as_reached(config, on(), USUAL)) == []
 
 
