@@ -155,8 +155,10 @@ def as_graph(seed: int, folder: Path) -> Found:
         return None
     assert isinstance(request.network, NetworkConfig)
     topology = request.network.topology
-    name = draw.pick(*_GRAPHS)
-    (folder / name).write_text(export_text(build_graph(topology), topology, name), encoding="utf-8")
+    name, graph = draw.pick(*_GRAPHS), build_graph(topology)
+    if name.endswith(".txt") and (graph.injection_ports or graph.inside_levels):
+        return None  # HPCC's text doesn't tell routers of hosts, and shared NICs, from other switches
+    (folder / name).write_text(export_text(graph, topology, name), encoding="utf-8")
     payload: int = request.network.transport.payload_bytes  # type: ignore[union-attr]
     keys = {"dimensions": list(topology.logical_dimensions), "switch": {"buffer": "100GB", "ecn": "off"}}
     document = quiet({"kind": "file", "path": str(folder / name), **keys}, payload)
