@@ -217,6 +217,8 @@ class Block:
     summed_parameters: int = 0
     """The part of ``parameters`` that each NPU of a tensor group has and uses for its own tokens alone, so that the
     group adds up their gradients."""
+    tied_parameters: int = 0
+    """Parameters of the first block, on the same NPU, that this block uses too."""
 
     @property
     def passes(self) -> tuple[tuple[Item, ...], ...]:

@@ -1,10 +1,12 @@
 """The memory of an NPU of a stage while its schedule goes on, block by block.
 
 After a block's forward pass its activations are kept until its backward pass has ended, or, where a schedule has the
-gradients of weights by themselves, until these are there; what is computed again stays as long. With ZeRO's stage 3
-the weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead
-of it. Kept ones stay from a micro-batch's forward to its backward pass. With stages 2 and 3 gradients fill a bucket,
-and with ``overlap`` the one before it is on its way meanwhile; without, all of them wait for the end.
+gradients of weights by themselves, until these are there; what is computed again stays as long. With ZeRO's stage 3 the
+weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead of
+it. Kept ones stay from a micro-batch's forward to its backward pass, and so does a table that the head uses too (it is
+in the root module of PyTorch's FSDP). With stages 2 and 3 gradients fill a bucket, and with ``overlap`` the one before
+it is on its way meanwhile; without, all of them wait for the end. The head's part of that table's gradient waits for
+the embedding's.
 
 An NPU has the block that it works on of each part that lies beyond the device. Besides it has the blocks that are
 loaded ahead, or are on their way out.
@@ -64,6 +66,10 @@ def server_memory(plan: TrainingPlan) -> StageMemory:
     return StageMemory(None, (Moment(None, "", ModelStates(plan).on_server()),))
 
 
+_FIRST = 0, 0
+"""The part and the place of a model's first block on its stage."""
+
+
 class _Step(NamedTuple):
     """A block that is at work: weights of others and keys and values of others that are there for it."""
 
@@ -85,6 +91,8 @@ class _Stage:
         self._order = order_of(plan.schedule, at, plan.source)
         self._gathered = [[states.gathered_bytes(block) for block in chunk] for chunk in self._chunks]
         self._sent = [[states.sent_bytes(block) for block in chunk] for chunk in self._chunks]
+        self._tied = self._chunks[-1][-1]
+        self._tied_bytes = states.tied_bytes(self._tied)
         self._held = [[0] * len(chunk) for chunk in self._chunks]  # micro-batches for which weights are kept
         self._held_bytes = 0
         self._activations = self._recomputed = 0
@@ -126,6 +134,10 @@ class _Stage:
                 self._recomputed += block.again_bytes
             self._activations = self._beyond.backward(self._activations, blocks, index)
             if work.kind is not WorkKind.INPUT:
+                if block is self._tied:
+                    self._gradients.tie(self._tied_bytes)
+                elif (work.chunk, index) == _FIRST:
+                    self._gradients.untie()
                 self._gradients.add(work.chunk, index, self._sent[work.chunk][index])
             # The gradient of weights by itself doesn't need these.
             gathered = self._held_bytes if only_weights else self._weights(work.chunk, ahead)
@@ -146,7 +158,8 @@ class _Stage:
 
     def _hold(self, chunk: int, index: int, change: int) -> None:
         """One micro-batch more, or fewer, for which weights are kept, if they are."""
-        if not self._sharding.keeps_gathered:
+        is_tied = (chunk, index) == _FIRST and self._tied.tied_parameters > 0
+        if not (self._sharding.keeps_gathered or is_tied):
             return
         before = self._held[chunk][index]
         self._held[chunk][index] = before + change
@@ -243,7 +256,7 @@ class _Gradients:
     def __init__(self, plan: TrainingPlan) -> None:
         self._full_bytes = plan.sharding.bucket_bytes or 1
         self._overlaps = plan.sharding.overlap
-        self._filling = self._leaving = 0
+        self._filling = self._leaving = self._tied = 0
         self._late: set[tuple[int, int]] = set()
         self.bytes = 0
 
@@ -255,6 +268,17 @@ class _Gradients:
         elif size and (chunk, index) not in self._late:
             self._late.add((chunk, index))
             self.bytes += size
+
+    def tie(self, size: int) -> None:
+        """Keep a part of the first block's gradient until the rest comes, if what it is added to isn't there."""
+        if not self._tied and _FIRST not in self._late:
+            self._tied = size
+            self.bytes += size
+
+    def untie(self) -> None:
+        """The first block's gradient comes, whole."""
+        self.bytes -= self._tied
+        self._tied = 0
 
     def leave(self, *, full: bool = False) -> None:
         """Send what has filled, if it is as much as a bucket or said to be; the one before has arrived by then."""

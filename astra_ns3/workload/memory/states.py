@@ -91,6 +91,10 @@ class ModelStates:
             return 0
         return self.plan.elements.gradient * self._shared(block)
 
+    def tied_bytes(self, block: Block) -> int:
+        """Bytes of a block's gradient of weights of the first block, which wait for the rest of that gradient."""
+        return self.sent_bytes(Block(block.name, (), parameters=block.tied_parameters))
+
     def _shared(self, block: Block) -> int:
         """Parameters that are cut in shards."""
         return sum(parameters for group, parameters in self._families([block]) if self.plan.degrees.size(group) > 1)

@@ -226,6 +226,52 @@ def test_gradients_of_all_parts_of_a_stage_are_whole_until_the_end_without_overl
     assert peak(plan, 0, "buckets") == 6 * 200
 
 
+@pytest.mark.parametrize(
+    ("sharding", "gathered", "waiting"),
+    [
+        (Sharding(1), 0, 0),
+        (Sharding(2), 0, 200),
+        (Sharding(2, overlap=False), 0, 200),
+        (Sharding(3, prefetch=0), 100, 200),
+        (Sharding(3, prefetch=0, keeps_gathered=True), 100, 200),
+    ],
+)
+def test_a_table_that_the_head_uses_too_is_whole_there_and_so_is_its_gradient_until_the_embeddings(
+    sharding: Sharding, gathered: int, waiting: int
+) -> None:
+    """A head without weights of its own behind a table of 100 parameters, and two blocks without any."""
+    table, empty = Block("table", (), parameters=100), Block("layer", ())
+    blocks = (table, empty, empty, replace(empty, name="head", tied_parameters=100))
+    keys: dict[str, Any] = {"elements": Elements(1, 2, 4), "sharding": sharding, "micro_batches": 2}
+    moments = stage_memory(TrainingPlan("m", "m.yaml", Degrees(data=4), (blocks,), **keys), 0).moments
+    assert [moment.usage.gathered for moment in moments] == [gathered] * 4 + [0]
+    assert [moment.usage.buckets for moment in moments][1::2] == [waiting] * 2
+    late = waiting if not sharding.overlap else 0
+    assert [moment.usage.buckets for moment in moments][::2] == [0, late, 0]
+
+
+@pytest.mark.parametrize("zero", [2, 3])
+def test_tying_saves_what_is_kept_of_the_heads_weights_and_no_more(zero: int) -> None:
+    """Gemma's table, 256,000 by 2,048, on 16 NPUs: its gathered copy and its gradient are there tied or not."""
+
+    def peak_of(tied: bool) -> Usage:
+        shape = {"layers": 18, "hidden": 2048, "heads": 8, "vocabulary": 256_000, "tied_embeddings": tied}
+        data = {"kind": "transformer", "name": "m", "model": shape, "parallel": {"zero": zero}}
+        data |= {"training": {"sequence": 4096, "micro_batches": 4}, "compute": {"device": "h100"}}
+        plan = ModelWorkload(parse_model_file(Document("m.yaml", data)), "m.yaml").plan(16)
+        return stage_memory(plan, 0).peak.usage
+
+    tied, own = peak_of(tied=True), peak_of(tied=False)
+    saved = {part: getattr(own, part) - getattr(tied, part) for part in Usage._fields}
+    head = 256_000 * 2048
+    assert saved == {
+        **dict.fromkeys(Usage._fields, 0),
+        "weights": 2 * head // (16 if zero == 3 else 1),
+        "gradients": 2 * head // 16,
+        "optimizer": 12 * head // 16,
+    }
+
+
 # What is told
 
 

@@ -21,13 +21,15 @@ from astra_ns3.workload.models.transformer.share import Share
 def transformer_parts(file: TransformerFile, degrees: Degrees) -> Parts:
     """The blocks of a transformer, for one micro-batch on one NPU. Layers that are alike share their passes."""
     share = Share(file, degrees)
-    tied, copied = file.model.tied_embeddings, degrees.pipeline > 1
+    copied = degrees.pipeline > 1
+    tied = share.vocabulary * file.model.hidden if file.model.tied_embeddings else 0
+    last = block_of("head", head(share, has_weights=copied or not tied))
     return Parts(
         body=_layers(share),
         first=(block_of("embedding", embedding(share)),),
-        last=(block_of("head", head(share, has_weights=copied or not tied)),),
+        last=(last if copied else replace(last, tied_parameters=tied),),
         boundary_bytes=share.own_bytes,
-        tied_parameters=share.vocabulary * file.model.hidden if tied and copied else 0,
+        tied_parameters=tied if copied else 0,
     )
 
 
