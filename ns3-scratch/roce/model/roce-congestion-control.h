@@ -108,6 +108,14 @@ class RoceControlParameters
     std::map<std::string, double, std::less<>> m_values; //!< the numbers
 };
 
+/// \param rateBps a rate \param beforeBps of the line before \param lineBps of the line now
+/// \return the line's if the rate was so before, else at most that
+inline double
+RoceRateOnLine(double rateBps, double beforeBps, double lineBps)
+{
+    return rateBps >= beforeBps || rateBps > lineBps ? lineBps : rateBps;
+}
+
 /**
  * Sets the rate and the window of one queue pair. One object belongs to one queue pair and lives as
  * long as it. A class is made with `const RoceControlParameters&`.
@@ -151,6 +159,16 @@ class RoceCongestionControl
     virtual void Follow(const RoceCongestionControl& other, RoceSender& sender)
     {
         (void)other;
+        (void)sender;
+    }
+
+    /**
+     * The line has another rate. The sender's rate, if it was the line's, is so still; else it is
+     * at most the line's.
+     * \param sender the sender
+     */
+    virtual void LineChanged(RoceSender& sender)
+    {
         (void)sender;
     }
 

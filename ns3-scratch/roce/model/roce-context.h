@@ -99,11 +99,11 @@ struct RoceControls
         faster; //!< makes them where no line of the path is slower than the key, in bit/s
 
     /// \param lowestRateBps rate of the slowest line of a queue pair's path
-    /// \return a congestion control for it
-    std::unique_ptr<RoceCongestionControl> Make(uint64_t lowestRateBps) const
+    /// \return what makes its congestion control
+    const Factory& Choose(uint64_t lowestRateBps) const
     {
         const auto above = faster.upper_bound(lowestRateBps);
-        return above == faster.begin() ? make() : std::prev(above)->second();
+        return above == faster.begin() ? make : std::prev(above)->second;
     }
 };
 
@@ -158,12 +158,19 @@ struct RoceContext
         return sum;
     }
 
-    /// \param npu which sends \param lowestRateBps rate of the slowest line of a queue pair's path
-    /// \return a congestion control for it
-    std::unique_ptr<RoceCongestionControl> MakeControl(uint32_t npu, uint64_t lowestRateBps) const
+    /// \param one who sends or receives \param other the other \return packets in order for which
+    /// there is an acknowledgement
+    uint32_t AckEvery(uint32_t one, uint32_t other) const
     {
-        const auto changed = changedControls.find(npu);
-        return (changed == changedControls.end() ? controls : *changed->second).Make(lowestRateBps);
+        return std::max(one, other) >= npus ? parameters.reducerAckEvery : parameters.ackEvery;
+    }
+
+    /// \param npu which sends \param lowestRateBps rate of the slowest line of a queue pair's path
+    /// \return what makes its congestion control
+    const RoceControls::Factory& ControlOf(uint32_t npu, uint64_t lowestRateBps) const
+    {
+        const auto found = changedControls.find(npu);
+        return (found == changedControls.end() ? controls : *found->second).Choose(lowestRateBps);
     }
 };
 

@@ -55,6 +55,16 @@ RoceControlDcqcn::Follow(const RoceCongestionControl& other, RoceSender& sender)
 }
 
 void
+RoceControlDcqcn::LineChanged(RoceSender& sender)
+{
+    const double beforeBps = m_lineRateBps;
+    m_lineRateBps = static_cast<double>(sender.GetLineRateBps());
+    m_minimumRateBps = std::min(m_numbers->minimumRateBps, m_lineRateBps);
+    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, m_lineRateBps);
+    m_targetBps = RoceRateOnLine(m_targetBps, beforeBps, m_lineRateBps);
+}
+
+void
 RoceControlDcqcn::CnpReceived(RoceSender& sender)
 {
     const int64_t nowPs = sender.GetNowPs();

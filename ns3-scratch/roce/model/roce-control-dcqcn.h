@@ -36,6 +36,7 @@ class RoceControlDcqcn : public RoceCongestionControl
     // Inherited
     void Start(RoceSender& sender) override;
     void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
+    void LineChanged(RoceSender& sender) override;
     void CnpReceived(RoceSender& sender) override;
     void PacketSent(RoceSender& sender, uint32_t bytes) override;
     void TimerDue(RoceSender& sender, uint32_t timer) override;

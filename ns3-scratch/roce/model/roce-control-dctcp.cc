@@ -36,6 +36,14 @@ RoceControlDctcp::Follow(const RoceCongestionControl& other, RoceSender& sender)
 }
 
 void
+RoceControlDctcp::LineChanged(RoceSender& sender)
+{
+    const double beforeBps = m_lineRateBps;
+    m_lineRateBps = static_cast<double>(sender.GetLineRateBps());
+    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, m_lineRateBps);
+}
+
+void
 RoceControlDctcp::Start(RoceSender& sender)
 {
     m_lineRateBps = static_cast<double>(sender.GetLineRateBps());

@@ -25,6 +25,7 @@ class RoceControlDctcp : public RoceCongestionControl
     // Inherited
     void Start(RoceSender& sender) override;
     void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
+    void LineChanged(RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     void LossDetected(RoceSender& sender, bool timeout) override;
     double GetAlpha() const override;

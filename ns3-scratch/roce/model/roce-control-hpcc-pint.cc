@@ -24,6 +24,14 @@ RoceControlHpccPint::Follow(const RoceCongestionControl& other, RoceSender& send
 }
 
 void
+RoceControlHpccPint::LineChanged(RoceSender& sender)
+{
+    const double beforeBps = m_rule.lineRateBps;
+    m_rule.SetLine(sender);
+    m_rate.Follow(beforeBps, m_rule.lineRateBps);
+}
+
+void
 RoceControlHpccPint::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
     m_isNew = false;

@@ -22,6 +22,7 @@ class RoceControlHpccPint : public RoceCongestionControl
     // Inherited
     void Start(RoceSender& sender) override;
     void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
+    void LineChanged(RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     RoceTelemetry GetTelemetry() const override;
     /// \return U

@@ -46,6 +46,19 @@ RoceControlHpcc::Follow(const RoceCongestionControl& other, RoceSender& sender)
 }
 
 void
+RoceControlHpcc::LineChanged(RoceSender& sender)
+{
+    const double beforeBps = m_rule.lineRateBps;
+    m_rule.SetLine(sender);
+    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, m_rule.lineRateBps);
+    m_single.Follow(beforeBps, m_rule.lineRateBps);
+    for (Hop& hop : m_hops)
+    {
+        hop.rate.Follow(beforeBps, m_rule.lineRateBps);
+    }
+}
+
+void
 RoceControlHpcc::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
     m_isNew = false;

@@ -28,6 +28,7 @@ class RoceControlHpcc : public RoceCongestionControl
     // Inherited
     void Start(RoceSender& sender) override;
     void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
+    void LineChanged(RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     RoceTelemetry GetTelemetry() const override;
     /// \return U, with multiple rates the highest

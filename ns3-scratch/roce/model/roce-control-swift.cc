@@ -22,6 +22,7 @@ RoceControlSwift::Numbers::Numbers(const RoceControlParameters& parameters)
       scalingRangePs(parameters.Get("fs_range", 100e6)),
       minimumPackets(parameters.Get("min_cwnd", 0.01)),
       maximumPackets(parameters.Get("max_cwnd", 0.0)),
+      maximumOfLine(maximumPackets <= 0.0),
       retransmitReset(static_cast<uint32_t>(parameters.Get("retransmit_reset", 5.0)))
 {
     const double small = 1.0 / std::sqrt(parameters.Get("fs_min_cwnd", 0.1));
@@ -33,7 +34,7 @@ RoceControlSwift::Numbers::Numbers(const RoceControlParameters& parameters)
 void
 RoceControlSwift::Numbers::Fit(const RoceSender& sender, double openingPackets)
 {
-    if (maximumPackets <= 0.0)
+    if (maximumOfLine)
     {
         const double longestPs = baseTargetPs + perHopPs * sender.GetSwitches();
         const double bits = static_cast<double>(sender.GetLineRateBps()) * longestPs / PS_PER_S;
@@ -50,6 +51,12 @@ void
 RoceControlSwift::Follow(const RoceCongestionControl& other, RoceSender& sender)
 {
     m_numbers = static_cast<const RoceControlSwift&>(other).m_numbers;
+    m_numbers.Fit(sender, m_openingPackets);
+}
+
+void
+RoceControlSwift::LineChanged(RoceSender& sender)
+{
     m_numbers.Fit(sender, m_openingPackets);
 }
 

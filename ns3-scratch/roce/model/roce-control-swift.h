@@ -27,6 +27,7 @@ class RoceControlSwift : public RoceCongestionControl
     // Inherited
     void Start(RoceSender& sender) override;
     void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
+    void LineChanged(RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     void LossDetected(RoceSender& sender, bool timeout) override;
     /// \return delay over target delay
@@ -59,6 +60,7 @@ class RoceControlSwift : public RoceCongestionControl
         double scalingOffsetPs;   //!< beta of flow scaling
         double minimumPackets;    //!< least window
         double maximumPackets;    //!< highest window
+        bool maximumOfLine;       //!< the highest window is worked out
         uint32_t retransmitReset; //!< timeouts in a row that set the window to the least
     };
 

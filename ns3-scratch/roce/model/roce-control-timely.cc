@@ -45,6 +45,14 @@ RoceControlTimely::Follow(const RoceCongestionControl& other, RoceSender& sender
 }
 
 void
+RoceControlTimely::LineChanged(RoceSender& sender)
+{
+    const double beforeBps = m_lineRateBps;
+    m_lineRateBps = static_cast<double>(sender.GetLineRateBps());
+    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, m_lineRateBps);
+}
+
+void
 RoceControlTimely::Start(RoceSender& sender)
 {
     m_lineRateBps = static_cast<double>(sender.GetLineRateBps());

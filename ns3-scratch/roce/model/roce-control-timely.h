@@ -26,6 +26,7 @@ class RoceControlTimely : public RoceCongestionControl
     // Inherited
     void Start(RoceSender& sender) override;
     void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
+    void LineChanged(RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     /// \return the normalised gradient
     double GetAlpha() const override;

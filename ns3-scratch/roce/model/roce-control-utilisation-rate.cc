@@ -29,6 +29,12 @@ RoceUtilisationRate::Begin(double rateBps)
     m_stage = 0;
 }
 
+void
+RoceUtilisationRate::Follow(double beforeBps, double lineBps)
+{
+    m_referenceBps = RoceRateOnLine(m_referenceBps, beforeBps, lineBps);
+}
+
 double
 RoceUtilisationRate::Compute(double utilisation, const RoceUtilisationRule& rule, bool commits)
 {

@@ -34,6 +34,8 @@ class RoceUtilisationRate
   public:
     /// \param rateBps the reference rate from now on
     void Begin(double rateBps);
+    /// \param beforeBps rate of the line before \param lineBps rate of the line from now on
+    void Follow(double beforeBps, double lineBps);
     /**
      * \param utilisation U
      * \param rule the numbers

@@ -85,9 +85,7 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
     const bool ends = m_message->end <= m_expected;
     // The answer leaves before anybody hears of the message: what follows may add to the list.
     const RoceAddress& address = m_pair.GetAddress();
-    const bool isOfReducer = std::max(address.senderNpu, address.receiverNpu) >= m_context.npus;
-    const uint32_t every =
-        isOfReducer ? m_context.parameters.reducerAckEvery : m_context.parameters.ackEvery;
+    const uint32_t every = m_context.AckEvery(address.senderNpu, address.receiverNpu);
     if (ends || frame->wantsAnswer || m_unanswered >= every)
     {
         frame->marked = m_marked;

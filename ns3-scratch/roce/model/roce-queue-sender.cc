@@ -27,7 +27,7 @@ RoceQueueSender::Open(RoceNicPort& port, const RoceWay& way, const Begin& begin)
     m_port = &port;
     m_way = &way;
     m_current = begin.message;
-    m_next = m_highest = m_acknowledged = begin.position;
+    m_next = m_highest = m_acknowledged = m_asked = begin.position;
     m_lastStartPs = begin.lastStartPs;
     m_lastWireBytes = begin.lastWireBytes;
     m_draws = m_pair.MakeDraws(FabricDrawsFor::CONTROL, begin.openedPs);
@@ -49,7 +49,7 @@ RoceQueueSender::StartControl()
         parameters.windowOfPath ? GetWay().path.bandwidthDelayBytes : parameters.windowBytes;
     UpdateLimit();
     UpdateReady();
-    m_control = m_context.MakeControl(m_pair.GetAddress().senderNpu, GetWay().path.lowestRateBps);
+    m_control = GetControlOf(GetWay())();
     m_starting = true;
     m_control->Start(*this);
     m_starting = false;
@@ -67,10 +67,15 @@ RoceQueueSender::ChangeControl()
     }
     else
     {
-        const uint64_t lowestBps = GetWay().path.lowestRateBps;
-        m_control->Follow(*m_context.MakeControl(m_pair.GetAddress().senderNpu, lowestBps), *this);
+        m_control->Follow(*GetControlOf(GetWay())(), *this);
     }
     Reschedule(nowPs);
+}
+
+const RoceControls::Factory&
+RoceQueueSender::GetControlOf(const RoceWay& way) const
+{
+    return m_context.ControlOf(m_pair.GetAddress().senderNpu, way.path.lowestRateBps);
 }
 
 bool
@@ -103,8 +108,17 @@ RoceQueueSender::Move(RoceNicPort& port, const RoceWay& way)
     }
     m_moved = true;
     const double beforeBps = GetLineBps();
+    const RoceControls::Factory& control = GetControlOf(GetWay());
     m_way = &way;
-    m_rateBps = m_rateBps >= beforeBps ? GetLineBps() : std::min(m_rateBps, GetLineBps());
+    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, GetLineBps());
+    if (GetLineBps() != beforeBps)
+    {
+        m_control->LineChanged(*this);
+    }
+    if (&GetControlOf(way) != &control)
+    {
+        m_control->Follow(*GetControlOf(way)(), *this);
+    }
     if (&port != m_port)
     {
         m_port->Remove(m_pair);
@@ -156,11 +170,19 @@ RoceQueueSender::MessagePosted(RoceMessage* posted)
 bool
 RoceQueueSender::MaySend() const
 {
-    if (m_current && (m_limitBytes == 0 || m_next - m_acknowledged < m_limitBytes))
+    return (m_current && (WindowLets() || NobodyAnswers())) || FindLost() != RoceRecovery::NOTHING;
+}
+
+bool
+RoceQueueSender::NobodyAnswers() const
+{
+    if (m_asked > m_acknowledged)
     {
-        return true;
+        return false;
     }
-    return FindLost() != RoceRecovery::NOTHING;
+    const RoceAddress& address = m_pair.GetAddress();
+    const uint64_t every = m_context.AckEvery(address.senderNpu, address.receiverNpu);
+    return m_next - m_acknowledged < every * m_context.parameters.payloadBytes;
 }
 
 FabricFrame*
@@ -213,7 +235,12 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     m_lastWireBytes = frame->wireBytes;
     m_control->PacketSent(*this, frame->wireBytes);
     UpdateReady();
-    frame->wantsAnswer = !MaySend(); // as the AckReq bit: only an answer brings it on
+    // As the AckReq bit: only an answer brings it on.
+    frame->wantsAnswer = !(m_current && WindowLets()) && FindLost() == RoceRecovery::NOTHING;
+    if (frame->wantsAnswer || position + bytes == message->end)
+    {
+        m_asked = std::max(m_asked, position + bytes);
+    }
     if (m_pair.GetWatchPlace() == RoceNicPort::NOT_WATCHED)
     {
         m_port->Watch(m_pair);
@@ -358,7 +385,7 @@ void
 RoceQueueSender::GoBack()
 {
     AccountLoss(GetNowPs());
-    m_next = m_acknowledged;
+    m_next = m_asked = m_acknowledged;
     m_current = m_pair.GetMessages().Find(m_next);
 }
 

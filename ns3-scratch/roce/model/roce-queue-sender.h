@@ -161,6 +161,16 @@ class RoceQueueSender : public RoceSender
         return m_recovery ? m_recovery->FindLost(m_acknowledged) : RoceRecovery::NOTHING;
     }
 
+    /// \return whether the window lets out a packet
+    bool WindowLets() const
+    {
+        return m_limitBytes == 0 || m_next - m_acknowledged < m_limitBytes;
+    }
+
+    /// \return whether what is in flight brings no acknowledgement: the window has become smaller
+    /// since, and then one packet more goes out, which asks for one
+    bool NobodyAnswers() const;
+
     /// \return the way that its packets take
     const RoceWay& GetWay() const
     {
@@ -179,6 +189,8 @@ class RoceQueueSender : public RoceSender
         return GetWay().lineRateBps < m_port->GetPort().GetRateBps();
     }
 
+    /// \param way one that its packets can take \return what makes its congestion control there
+    const RoceControls::Factory& GetControlOf(const RoceWay& way) const;
     /// \return a path utilisation as the few bits of a packet hold it: a power of the base (PINT)
     double Encoded(double utilisation) const;
     /// Go back to the first byte that is not acknowledged.
@@ -216,6 +228,7 @@ class RoceQueueSender : public RoceSender
     uint64_t m_next{0};                               //!< next byte to send
     uint64_t m_highest{0};                            //!< behind the highest byte ever sent
     uint64_t m_acknowledged{0};                       //!< everything below has arrived
+    uint64_t m_asked{0};                              //!< if all below arrives, it is acknowledged
     uint64_t m_limitBytes{0};                         //!< most bytes in flight, 0 without limit
     uint64_t m_windowBytes{0};                        //!< the same at line rate
     double m_rateBps{0.0};                            //!< pace
