@@ -35,6 +35,7 @@ def schedule_text(counts: dict[str, Any]) -> str:  # what schedule_counts gives
         sent = f"{least} to {most} x what it brings"
     rows = {
         "schedule": counts["schedule"],
+        "collective": counts["collective"],
         "ranks": counts["ranks"],
         "messages": f"{counts['messages']} ({counts['reduced_messages']} of them with a reduction delay)",
         "rounds": f"{counts['rounds']} if every message takes as long",

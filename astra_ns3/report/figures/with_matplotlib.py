@@ -257,6 +257,7 @@ def _line(dash: int | None) -> Style:
 
 def _heat(axes: Axes, series: Heat) -> None:
     from matplotlib.colors import LogNorm
+    from matplotlib.ticker import MaxNLocator
 
     values = np.asarray(series.values, dtype=np.float64)
     extent = None if series.edges is None else (*series.edges, len(values), 0)
@@ -266,7 +267,8 @@ def _heat(axes: Axes, series: Heat) -> None:
                         **({} if norm else limits))  # fmt: skip
     figure = axes.figure
     if series.edges is None:
-        bar = figure.colorbar(image, ax=axes, label=series.of.title)
+        ticks = MaxNLocator(integer=True) if series.of.whole else None
+        bar = figure.colorbar(image, ax=axes, label=series.of.title, ticks=ticks)
         if series.of.log:
             _log_ticks(bar.ax.yaxis, series.of)
         axes.spines[:].set_visible(False)

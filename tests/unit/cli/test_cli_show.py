@@ -44,6 +44,7 @@ def test_counts_are_printed_and_the_picture_is_written() -> None:
     rows = dict(line.split("  ", 1) for line in result.output.splitlines() if "  " in line)
     assert {name.strip(): value.strip() for name, value in rows.items()} == {
         "schedule": "ring all_reduce",
+        "collective": "all_reduce",
         "ranks": "8",
         "messages": "112 (56 of them with a reduction delay)",
         "rounds": "14 if every message takes as long",
