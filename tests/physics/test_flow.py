@@ -701,3 +701,21 @@ def test_messages_shorter_than_their_acknowledgements_take_as_long_as_packets(
         for backend in ("flow", "ns3")
     }
     assert finish["flow"] == pytest.approx(finish["ns3"], rel=0.02)
+
+
+@pytest.mark.parametrize("kind", ["spray", "adaptive"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_flow_is_spread_by_rates_where_weights_or_queues_say_so_and_once_where_both_do(
+    kind: str, weighted: bool, tmp_path: Path
+) -> None:
+    """Two lines of 80 and 20 Gb/s between two switches, as HPCC's text has them, and hosts of 100 Gb/s."""
+    lines = "0 2 100Gbps 500ns 0\n1 3 100Gbps 500ns 0\n2 3 80Gbps 500ns 0\n2 3 20Gbps 500ns 0\n"
+    (tmp_path / "graph.txt").write_text("4 2 4\n2 3\n" + lines, encoding="utf-8")
+    topology = {"kind": "file", "path": str(tmp_path / "graph.txt"), "routing": {"kind": kind, "weighted": weighted}}
+    network = parse_network({"topology": {**topology, "switch": {"buffer": "1GB"}}, "transport": "roce"})
+    flows = FlowList.of([0], [1], [20_000_000], [0])
+    system = system_for(1)
+    result = astra_ns3.run(workload=flows, system=system, network=network, backend="flow", isolated=False)
+    sent = result.switches.set_index("port")["sent_bytes"]
+    share = 0.8 if weighted or kind == "adaptive" else 0.5
+    assert sent["switch0:1"] / (sent["switch0:1"] + sent["switch0:2"]) == pytest.approx(share, abs=0.001)

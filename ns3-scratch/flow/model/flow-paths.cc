@@ -39,9 +39,18 @@ FlowPaths::FlowPaths(std::vector<Ptr<FabricNetDevice>> hosts, bool spreads, bool
 }
 
 double
-FlowPaths::WeightOf(const FabricPort& choice) const
+FlowPaths::WeightOf(const FabricSwitch& node,
+                    const FabricRoutes::Ports& choices,
+                    uint32_t place) const
 {
-    return m_byRate ? static_cast<double>(choice.GetRateBps()) : 1.0;
+    if (!m_byRate)
+    {
+        return 1.0;
+    }
+    // A table by weights has a port as often as its weight says, and queues choose among ports.
+    const uint32_t* const choice = choices.first + place;
+    const bool again = std::find(choices.first, choice, *choice) != choice;
+    return again ? 0.0 : static_cast<double>(node.GetPort(*choice)->GetRateBps());
 }
 
 std::vector<FlowLine>
@@ -114,14 +123,14 @@ FlowPaths::FindAll(FabricPort* first, uint32_t to) const
             double weights = 0.0;
             for (uint32_t place = 0; place < choices.count; ++place)
             {
-                weights += WeightOf(*node->GetPort(choices.first[place]));
+                weights += WeightOf(*node, choices, place);
             }
             const double of = std::exchange(arrived[node], 0.0) / weights;
             const std::size_t own = lines.size();
             for (uint32_t place = 0; place < choices.count; ++place)
             {
                 FabricPort* port = PeekPointer(node->GetPort(choices.first[place]));
-                const double share = of * WeightOf(*port);
+                const double share = of * WeightOf(*node, choices, place);
                 const auto found =
                     std::find_if(lines.begin() + own, lines.end(), [port](const FlowLine& line) {
                         return line.port == port;

@@ -48,8 +48,11 @@ class FlowPaths
                                   uint32_t flowHash) const;
     /// \return the lines of all ways, with the share of each
     std::vector<FlowLine> FindAll(FabricPort* first, uint32_t to) const;
-    /// \return how much of what a switch sends on a choice takes, over what others take
-    double WeightOf(const FabricPort& choice) const;
+    /// \param node a switch \param choices its ports that lead on \param place of one
+    /// \return how much of what the switch sends that one takes, over what others take
+    double WeightOf(const FabricSwitch& node,
+                    const FabricRoutes::Ports& choices,
+                    uint32_t place) const;
 
     std::vector<Ptr<FabricNetDevice>> m_hosts; //!< NICs
     bool m_spreads;                            //!< packets of a flow take different ways
