@@ -33,7 +33,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings, is_below
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
+from astra_ns3.network.records import ALONE, Chain, RecorderOptions, RunRecords
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import waiting_line
@@ -350,7 +350,7 @@ def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome
     chain, most = member.driver.chain, max(records.npus, key=lambda npu: npu.compute_ps)
     tenancy = inputs.tenancy
     if inputs.slowdown is None and most.compute_ps >= chain.time_ps:
-        chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
+        chain = Chain(most.compute_ps, most.npu, ALONE)
     npus = tenancy.npus if outcome.npus is None else outcome.npus
     words = chain.words
     if start_ps:

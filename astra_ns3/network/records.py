@@ -79,6 +79,9 @@ class NpuRecord:
     done: bool
 
 
+ALONE = "what NPU {} computes"
+
+
 class Chain(NamedTuple):
     """A chain of what comes one after the other, whatever the network: its least time, and the NPU where it ends.
 

@@ -231,9 +231,10 @@ class GraphDriver(SystemDriver):
 
     @property
     def chain(self) -> Chain:
-        """The longest chain of nodes that wait for each other, over all NPUs."""
+        """The longest chain of nodes that wait for each other, over all NPUs, or of an NPU's computations."""
         npu, last = max(enumerate(self._players), key=lambda each: each[1].window.chain_ps)
-        return Chain(last.window.chain_ps, npu)
+        chain = Chain(last.window.chain_ps, npu)
+        return chain if self._computations is None else max(self._computations.longest(), chain)
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each kind of work on the reported NPU so far."""

@@ -216,8 +216,8 @@ class ProgramsDriver(SystemDriver):
 
     @property
     def chain(self) -> Chain:
-        """The longest chain of computations and waits, from the dry run before the first event."""
-        return self._chain
+        """The longest chain of computations and waits, from the dry run before the first event, or of an NPU."""
+        return self._chain if self._computations is None else max(self._computations.longest(), self._chain)
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""

@@ -19,6 +19,7 @@ from functools import lru_cache, partial
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
 from astra_ns3.errors import wrong
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.records import ALONE, Chain
 from astra_ns3.playing.slowdown.jitter import JitterFactors
 from astra_ns3.playing.slowdown.pace import UNCHANGED, Pace, Span, Speeds
 from astra_ns3.system.layer import ChunkWatcher
@@ -47,6 +48,7 @@ class _Running:
         "since_ps",
         "speeds",
         "stretch",
+        "work_ps",
     )
 
     def __init__(
@@ -59,6 +61,7 @@ class _Running:
         part: Part | None,
     ) -> None:
         self.npus = npus
+        self.work_ps = work_ps
         self.left = work_ps
         """In ps; with ``speeds`` a whole number of their units."""
         self.since_ps = since_ps
@@ -129,6 +132,8 @@ class SlowedComputations:
         self.alike = slowdown.jitter is None
         self.least = slowdown.least_factors(network.npus)
         self._network = network
+        self._lasting = slowdown.model_copy(update={"jitter": None}).least_factors(network.npus)
+        self._done_ps: list[int | Fraction] = [0] * network.npus
         self._paces = _paces(slowdown, network.npus)
         self._jitter = None if slowdown.jitter is None else JitterFactors(slowdown.jitter, seed)
         self._shares = slowdown.communication
@@ -184,6 +189,12 @@ class SlowedComputations:
         memory = Fraction(min(memory_ps, planned_ps), planned_ps) if planned_ps else Fraction(0)
         stretch = (1 - memory) * of_processors + memory * of_memory
         return stretch, pace.speeds(stretch)
+
+    def longest(self) -> Chain:
+        """Return what an NPU has computed, at the least: a straggler's factor counts if it holds for the whole run."""
+        least_ps = [int(done * factor) for done, factor in zip(self._done_ps, self._lasting, strict=True)]
+        npu = max(range(len(least_ps)), key=least_ps.__getitem__)
+        return Chain(least_ps[npu], npu, ALONE)
 
     def started(self, npu: int, time_ps: int) -> None:
         """A chunk of a collective begins on an NPU."""
@@ -260,6 +271,7 @@ class SlowedComputations:
                 running.over = True
                 for npu in running.npus:
                     self._running[npu].remove(running)
+                    self._done_ps[npu] += running.work_ps
                 running.resume(time_ps)
             elif time_ps == running.due_ps:
                 looks.setdefault(running.end_ps, []).append(running)
