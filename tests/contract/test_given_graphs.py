@@ -91,6 +91,16 @@ def test_a_message_on_a_graph_of_a_torus_takes_lines_of_its_axes(
     assert took_ns(network, backend, 6, 10**6) == times * 20_000 + 3 * 1000
 
 
+TORUS_OUTSIDE = nodes(scale_out={"kind": "torus", "shape": [2, 4], **WIRES})
+
+
+# A NIC has three lines of 50 bytes a nanosecond there, and NPU 4 is two lines from NPU 0.
+def test_nics_on_a_torus_carry_what_all_their_lines_carry() -> None:
+    network = parse_network({"topology": TORUS_OUTSIDE, "transport": "roce"})
+    assert network.bandwidths == (1e12, 3 * 400e9)
+    assert took_ns(network, "analytical", 4, 10**6) == pytest.approx(10**6 / (3 * 50) + 2 * 1000, abs=0.001)
+
+
 SAME = {
     "nodes": nodes(),
     "planes": nodes(scale_up={"link": NVLINK, "switch": SWITCH, "planes": 2}),
@@ -100,6 +110,7 @@ SAME = {
     "NICs behind PCIe": nodes(nics_per_node=2, shared_nics="pcie"),
     "one node": nodes(nodes=1),
     "a ring outside": nodes(scale_out={"kind": "ring", **WIRES}),
+    "a torus outside": TORUS_OUTSIDE,
     "rails": {**RAILS, "spines": 2, "scale_up": {"link": NVLINK, "switch": SWITCH}},
     "rails alone": {**RAILS, "spines": 0, "forwarding": "hosts", "scale_up": {"link": NVLINK, "switch": SWITCH}},
     "ring": {"kind": "ring", "npus": 6, **WIRES},
