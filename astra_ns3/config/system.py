@@ -89,7 +89,7 @@ ALGORITHMS = "algorithms"
 def _algorithms(value: object, info: ValidationInfo) -> object:
     """A name for each dimension, or one for all; without a context any name will do until a schedule is asked for."""
     known: Callable[[object], object] | None = (info.context or {}).get(ALGORITHMS)
-    if known is not None:
+    if known is not None and value != []:  # documents have an empty list where a file has no such key
         return known(value)
     return tuple(split_names(value)) if isinstance(value, str) else value
 

@@ -9,7 +9,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.frozen import dataclass
-from astra_ns3.topology.files.analytical_grid import analytical_dimensions, fabric_dimension
+from astra_ns3.topology.files.analytical_grid import analytical_dimensions
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import PairDelays, pair_delays
 
@@ -40,9 +40,8 @@ def npu_grid(config: NetworkConfig, graph: Graph, longest: Sequence[Link]) -> Np
 
     ``longest``: the links of a longest shortest path. Raises InputError for a topology that has no such grid.
     """
-    grid = analytical_dimensions(config.topology, graph, longest)
+    grid, fabric = analytical_dimensions(config.topology, graph, longest)
     network = AnalyticalNetwork(grid=grid, observe=config.observe)
-    fabric = fabric_dimension(config.topology)
     if fabric is None:
         return NpuGrid(network)
     places = len(graph.npu_host) // grid[fabric].npus

@@ -20,9 +20,12 @@ def parts_of(graph: Graph) -> Sequence[int]:
 
 
 def servers_of(graph: Graph) -> Sequence[int]:
-    """Return the server of each host: its box, or else a number that hosts share whom links inside servers join."""
-    inside = [(link.a, link.b) for link in graph.links if not graph.leads_out(link)]
-    return graph.host_boxes or joined(graph.nodes, inside)[: graph.hosts]
+    """Return the server of each host, from 0: its box, or else hosts share one that links inside servers join."""
+    if graph.host_boxes:
+        return graph.host_boxes
+    parts = joined(graph.nodes, [(link.a, link.b) for link in graph.links if not graph.leads_out(link)])
+    numbers = {part: number for number, part in enumerate(dict.fromkeys(parts[: graph.hosts]))}
+    return [numbers[part] for part in parts[: graph.hosts]]
 
 
 def lines_inside(graph: Graph) -> list[int]:

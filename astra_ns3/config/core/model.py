@@ -97,7 +97,7 @@ class ConfigModel(BaseModel):
         """Yield the keys of the groups in this one by their paths; where ``data`` names a kind, of its group alone."""
         for name, field in cls.model_fields.items() if depth else ():
             inside = given if isinstance(given := data.get(field.alias or name), Mapping) else {}
-            for kind in _kinds(field.annotation):
+            for kind in kinds_of(field.annotation):
                 if isinstance(kind, type) and issubclass(kind, ConfigModel) and kind._may_be(inside.get("kind")):
                     keys = (
                         *(inner.alias or word for word, inner in kind.model_fields.items()),
@@ -121,7 +121,7 @@ class ConfigModel(BaseModel):
 
 def _no_numbers(annotation: object, value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, bool]]:
     """Yield each true or false of ``value`` where a field's type has a number, and its place; YAML means no 1 by it."""
-    kinds = _kinds(annotation)
+    kinds = kinds_of(annotation)
     if isinstance(value, bool):
         if float in kinds and bool not in kinds:
             yield path, value
@@ -131,12 +131,12 @@ def _no_numbers(annotation: object, value: object, path: KeyPath = ()) -> Iterat
                 yield from _no_numbers(get_args(kind)[0], entry, (*path, position))
 
 
-def _kinds(annotation: object) -> list[object]:
+def kinds_of(annotation: object) -> list[object]:
     """Return the types that a field may have, without what is noted on them."""
     if get_origin(annotation) is Annotated:
-        return _kinds(get_args(annotation)[0])
+        return kinds_of(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
-        return [kind for part in get_args(annotation) for kind in _kinds(part)]
+        return [kind for part in get_args(annotation) for kind in kinds_of(part)]
     return [annotation]
 
 
@@ -148,7 +148,7 @@ def _may_be_left_out(model: type[ConfigModel], path: KeyPath) -> bool:
         fields = (
             field for group in groups for name, field in group.model_fields.items() if part == (field.alias or name)
         )
-        kinds = [kind for field in fields for kind in _kinds(field.annotation)]
+        kinds = [kind for field in fields for kind in kinds_of(field.annotation)]
     return NoneType in kinds
 
 

@@ -36,7 +36,7 @@ class Dispatch(ConfigModel):
     @checked
     def _pieces_of_something(self) -> None:
         refuse_key(
-            self.form == LOW_LATENCY and "pieces" in self.model_fields_set,
+            self.form == LOW_LATENCY and self.pieces != type(self).model_fields["pieces"].default,
             "pieces",
             f"stands beside form: {LOW_LATENCY}; only {NORMAL} cuts messages",
         )

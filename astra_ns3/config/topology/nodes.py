@@ -223,7 +223,7 @@ class Hierarchical(_Nodes):
 
     def nic_bps(self) -> float:
         """An NPU's share of its node's NICs."""
-        return max(self.scale_out.built_bandwidths()) * self.nics / self.npus_per_node
+        return sum(self.scale_out.built_bandwidths()) * self.nics / self.npus_per_node
 
 
 class RailOptimised(_Nodes):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import gcd
 
 from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
@@ -23,10 +22,8 @@ from astra_ns3.nccl.server import Nic, Server
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.scenario.scenario import Tenancy
-from astra_ns3.system.nccl.planner import pattern
 from astra_ns3.topology.files.reading import file_graph
-from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.parts import joined
+from astra_ns3.topology.npu_lines import equal_servers
 from astra_ns3.units import counted
 
 _GBPS = 1e9
@@ -196,27 +193,10 @@ def _of_file(topology: FileTopology) -> Place:
     dimensions, bandwidths = topology.built_dimensions(), topology.built_bandwidths()
     if len(dimensions) > 1:
         return Place(dimensions[0], bandwidths[0], bandwidths[1], dimensions[0])
-    found = _of_graph(file_graph(topology)) if isinstance(topology.content(), PlainGraph) else None
-    return found or Place(1, bandwidths[0], bandwidths[0], 1, is_told=False)
-
-
-def _of_graph(graph: Graph) -> Place | None:
-    """Return the servers that links of a file's graph make; None if they are uneven, or each NPU is one."""
-    inside = [link for link in graph.links if not graph.leads_out(link)]
-    parts = joined(graph.nodes, [(link.a, link.b) for link in inside])
-    npus = parts[: graph.hosts].count(parts[0])
-    if npus == 1 or pattern(parts[: graph.hosts]) != tuple(npu // npus for npu in range(graph.hosts)):
-        return None
-    near = min(link.cost for link in inside)  # messages take NVLinks, not PCIe lines that cost more
-    inside_bps, outwards_bps, nics = [0] * graph.hosts, 0, set[tuple[int, int]]()
-    for number, link in enumerate(graph.links):
-        for end in (link.a, link.b):
-            if graph.leads_out(link) and parts[end] == parts[0]:
-                outwards_bps += link.rate_bps
-                nics.add((end, -1 if end < graph.hosts else number))  # a host's lines are ports of its NIC
-            elif end < graph.hosts and not graph.leads_out(link) and link.cost == near:
-                inside_bps[end] += link.rate_bps
-    return Place(npus, float(min(inside_bps)), outwards_bps / npus, gcd(npus, len(nics)))
+    found = equal_servers(file_graph(topology)) if isinstance(topology.content(), PlainGraph) else None
+    if found is None:
+        return Place(1, bandwidths[0], bandwidths[0], 1, is_told=False)
+    return Place(found.npus, float(found.inside.least_bps), found.outwards_bps, found.nics)
 
 
 def server_at(place: Place, speed: int = 1) -> Server:

@@ -8,7 +8,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.topology.kinds import FileTopology, OwnTopology
+from astra_ns3.config.topology.base import GivenGraph
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
@@ -115,14 +115,12 @@ def planned_network(
 
 
 def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
-    """Return a warning where a formula adds up the lines of a graph's NPUs inside their servers and out of them."""
-    topology = plan.config.topology
-    is_grid = isinstance(topology, FileTopology) and isinstance(topology.content(), tuple)
-    if is_grid or not isinstance(topology, (FileTopology, OwnTopology)) or not lines_inside(plan.graph):
+    """Return a warning where a formula adds up the lines of NPUs in unlike servers inside and out of them."""
+    if not isinstance(plan.config.topology, GivenGraph) or plan.grid.fabric != 0 or not lines_inside(plan.graph):
         return []
     return [
-        f"with the backend {backend}, an NPU's lines inside its server and its NIC count as one line of their rates "
-        "together; use --backend flow, or describe the servers by the kind hierarchical"
+        "servers of the graph are unlike, or their NPUs aren't numbered one after the other: with the backend "
+        f"{backend}, an NPU's lines inside and its NIC count as one line of their rates together; use --backend flow"
     ]
 
 

@@ -18,7 +18,8 @@ from astra_ns3.network.floor.host_lines import NONE, host_lines
 from astra_ns3.network.floor.line_rates import Rates, line_rates
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.parts import joined, parts_of
+from astra_ns3.topology.npu_lines import NpuLines
+from astra_ns3.topology.parts import joined, parts_of, servers_of
 from astra_ns3.topology.routes import LOCAL
 
 Amounts = Numbers | Rates
@@ -166,9 +167,9 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             sums = _summed(ends, all_sizes, graph.hosts)[reducers]
             words = f"the line {way} the reducer of switch ", ""
             yield Cuts(sums, lines.own()[reducers], words, np.array(graph.reducers, dtype=np.int64))
-        if graph.host_boxes:
+        boxes = np.array(servers_of(graph), dtype=np.int64)
+        if len(np.unique(boxes)) < graph.hosts:
             box = "group" if plan.config.topology.kind == "dragonfly" else "server"
-            boxes = np.array(graph.host_boxes, dtype=np.int64)
             outside = boxes[own] != boxes[other]
             sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
             yield Cuts(sums, lines.around_boxes, (f"the lines {way} {box} ", ""), np.arange(len(sums)))
@@ -262,7 +263,8 @@ def _axes(plan: NetworkPlan) -> Sequence[tuple[Numbers, Numbers, Sequence[tuple[
     if to_host.sum() != graph.nodes - graph.hosts or (host_of == NONE).any():
         return ()  # a switch that isn't the router of one host
     found, stride, rates = [], 1, line_rates(plan).bytes_per_ns
-    for axis, size in enumerate(topology.grid() if isinstance(topology, RouterTopology) else (graph.hosts,)):
+    shape = topology.grid() if isinstance(topology, RouterTopology) else NpuLines(graph, graph.links).shape(graph.hosts)
+    for axis, size in enumerate(shape or (graph.hosts,)):
         place = np.arange(graph.hosts) // stride % size
         if 2 < size <= _MOST_PLACES:
             a, b = place[host_of[ends]].T

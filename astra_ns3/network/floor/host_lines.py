@@ -11,7 +11,7 @@ from astra_ns3.network.floor.carried import Numbers
 from astra_ns3.network.floor.line_rates import Rates, line_rates
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.parts import parts_of
+from astra_ns3.topology.parts import parts_of, servers_of
 
 NONE = -1
 # Of a host, as bits of a word.
@@ -87,7 +87,7 @@ class HostLines:
     @cached_property
     def around_boxes(self) -> Rates:
         """Return the joint rate of the lines around each box of hosts."""
-        return self._around(np.array(self._graph.host_boxes, dtype=np.int64))
+        return self._around(np.array(servers_of(self._graph), dtype=np.int64))
 
     def _around(self, owners: Numbers) -> Rates:
         """Return the joint rate of the lines between what each owner has and all else.

@@ -1,12 +1,14 @@
 """Which dimensions of ASTRA-sim's analytical network a topology of ours stands for, at its best.
 
 Rings and tori are rings, full meshes fully connected. Every fabric of switches is one switch that never is the limit,
-with half of the delay of its longest path as the latency of a link. Meshes with edges have no counterpart.
+with half of the delay of its longest path as the latency of a link. Meshes with edges have no counterpart. A graph that
+a user gives has the dimensions that its lines make, each with the lowest rate and the longest delay of its lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import prod
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.formats.analytical import AnalyticalDimension
@@ -16,14 +18,16 @@ from astra_ns3.config.topology.kinds import (
     FullMesh,
     Hierarchical,
     Mesh,
+    OwnTopology,
     RailOptimised,
     Ring,
-    SingleSwitch,
     TopologyConfig,
     Torus,
 )
 from astra_ns3.errors import refuse
+from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.npu_lines import NpuLines, equal_servers
 from astra_ns3.topology.paths import longest_path
 from astra_ns3.units import PS_PER_NS
 
@@ -32,36 +36,59 @@ _SCALE_UP = {"switch": "switch", "ring": "ring", "full-mesh": "fully-connected"}
 
 def analytical_dimensions(
     config: TopologyConfig, graph: Graph, longest: Sequence[Link] | None = None
-) -> tuple[AnalyticalDimension, ...]:
-    """The dimensions, the innermost first; ``longest``: the links of a longest shortest path, if known.
+) -> tuple[tuple[AnalyticalDimension, ...], int | None]:
+    """Return the dimensions, the innermost first, and the number of the one that is a fabric of switches, if any.
 
-    Raises InputError for a topology that has no such grid.
+    ``longest``: the links of a longest shortest path, if known. Raises InputError for a topology that has no such grid.
     """
     if isinstance(config, FileTopology) and isinstance(content := config.content(), tuple):
-        return content
+        return content, None
     refuse(
         isinstance(config, Mesh), "topology 'mesh' has no counterpart among analytical networks, whose rings are closed"
     )
     refuse(
-        isinstance(config, SingleSwitch) and config.npus_per_host > 1,
+        len({*graph.npu_host}) < len(graph.npu_host),
         "the analytical network has one NPU per host; found npus_per_host above 1",
     )
     if isinstance(config, Ring | Torus):
-        return tuple(_dimension("ring", size, config.axis_link(axis)) for axis, size in enumerate(config.grid()))
+        axes = enumerate(config.grid())
+        return tuple(_dimension("ring", size, config.axis_link(axis)) for axis, size in axes), None
     if isinstance(config, FullMesh):
-        return (_dimension("fully-connected", config.npus, config.link),)
+        return (_dimension("fully-connected", config.npus, config.link),), None
+    inside, npu_bps = _inside(config)
+    npus = prod(dimension.npus for dimension in inside)
+    if inside and npus == config.npu_count() and not npu_bps:
+        return inside, None
+    outside = _fabric(config.npu_count() // npus, npu_bps or 1, graph, longest)  # an NPU alone needs no line
+    return (*inside, outside), len(inside)
+
+
+def _inside(config: TopologyConfig) -> tuple[tuple[AnalyticalDimension, ...], float]:
+    """Return the dimensions that are no fabric of switches, and the rate of an NPU in the fabric; 0: there is none."""
     if isinstance(config, Hierarchical | RailOptimised):
-        return (_scale_up(config), _fabric(config.nodes, config.nic_bps(), graph, longest))
-    return (_fabric(config.npu_count(), config.built_bandwidths()[0], graph, longest),)
+        return (_scale_up(config),), config.nic_bps()
+    if not isinstance(config, FileTopology | OwnTopology):
+        return (), config.built_bandwidths()[0]
+    graph = graph_as_given(config)
+    servers = equal_servers(graph)
+    if servers is None:
+        axes = _axes(NpuLines(graph, graph.links), len(graph.npu_host))
+        lines = ([graph.links[port.link] for port in graph.ports[host]] for host in graph.npu_host)
+        return axes, 0 if axes else min(sum(link.rate_bps for link in links) for links in lines)
+    on_switch = _as_dimension("switch", servers.npus, servers.inside.of_npus)
+    return _axes(servers.inside, servers.npus) or (on_switch,), servers.outwards_bps
 
 
-def fabric_dimension(config: TopologyConfig) -> int | None:
-    """Which of the dimensions stands for a fabric of switches, of which pairs have paths of unlike delays; or None."""
-    if isinstance(config, Ring | Torus | FullMesh) or (
-        isinstance(config, FileTopology) and isinstance(config.content(), tuple)
-    ):
-        return None
-    return 1 if isinstance(config, Hierarchical | RailOptimised) else 0
+def _axes(lines: NpuLines, npus: int) -> tuple[AnalyticalDimension, ...]:
+    axes = lines.axes(npus)
+    return tuple(_as_dimension("ring" if axis.ring else "fully-connected", axis.npus, axis.links) for axis in axes)
+
+
+def _as_dimension(topology: str, npus: int, lines: Collection[Sequence[Link]]) -> AnalyticalDimension:
+    """Return the dimension in which each of ``lines``, of links side by side, is the slowest and the longest."""
+    rate_bps = min(sum(link.rate_bps for link in links) for links in lines)
+    delay_ps = max(link.delay_ps for links in lines for link in links)
+    return _dimension(topology, npus, LinkConfig.model_construct(rate_bps=rate_bps, delay_ps=delay_ps))
 
 
 def _scale_up(config: Hierarchical | RailOptimised) -> AnalyticalDimension:

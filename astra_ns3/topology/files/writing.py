@@ -69,7 +69,7 @@ def hpcc(graph: Graph, _config: TopologyConfig) -> str:
 
 def astra_sim(graph: Graph, config: TopologyConfig) -> str:
     """ASTRA-sim 2's analytical YAML: the network's dimensions, idealised; what is inside a fabric is lost."""
-    dimensions = analytical_dimensions(config, graph)
+    dimensions, _ = analytical_dimensions(config, graph)
     columns = {
         "topology": [_VERSION_2_NAMES[dimension.topology] for dimension in dimensions],
         "npus_count": [str(dimension.npus) for dimension in dimensions],

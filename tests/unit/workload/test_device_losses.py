@@ -162,22 +162,6 @@ def test_a_graph_has_the_share_on_its_links_inside_servers_alone(tmp_path: Path,
     assert lost_share(on(scale_up_efficiency=0.75), config, found) == []
 
 
-@pytest.mark.parametrize(("backend", "warned"), [("analytical", True), ("analytical-queues", True), ("flow", False)])
-def test_formulas_say_that_they_add_up_lines_inside_a_graphs_servers_and_nics(
-    tmp_path: Path, backend: str, warned: bool
-) -> None:
-    nodes = network()
-    (tmp_path / "servers.graphml").write_text(graphml(build_graph(nodes.topology), nodes.topology))
-    topology = {"kind": "file", "path": str(tmp_path / "servers.graphml"), "switch": {"buffer": "32MB"}}
-    graph = parse_network({"topology": topology, "transport": {"kind": "roce"}})
-    for config, expected in ((graph, warned), (nodes, False)):
-        algorithms = {f"{kind}-implementation": "oneRing" for kind in ("all-reduce", "all-gather", "reduce-scatter")}
-        system = parse_system({**USUAL.document(), **algorithms, "all-to-all-implementation": "oneDirect"})
-        model = changed(LLAMA, {"parallel.tensor": 4, "parallel.pipeline": 1})
-        found = validate(model, system, config, Options(backend=backend)).warnings
-        assert any("count as one line" in words for words in found) == expected
-
-
 def test_a_share_that_no_link_has_is_warned_of() -> None:
     config = parse_network(
         {"topology": {"npus": 8, "link": {"rate": "1Tbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}}

@@ -1,0 +1,142 @@
+"""Lines of NPUs, where an NPU and the router beside it count as one: how they join NPUs, and who shares a server."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import gcd
+from typing import NamedTuple
+
+from astra_ns3.frozen import dataclass
+from astra_ns3.topology.graph import INJECTION, Graph, Link
+from astra_ns3.topology.grids import grid_links
+from astra_ns3.topology.parts import joined, lines_inside
+
+_NO_NPU = -1
+Pair = tuple[int, int]
+
+
+class Axis(NamedTuple):
+    """NPUs along an axis, and the links between each two neighbours; ``ring``: or else each is joined to each."""
+
+    npus: int
+    ring: bool
+    links: Sequence[Sequence[Link]]
+
+
+@dataclass(frozen=True, eq=False)
+class NpuLines:
+    """The lines of NPUs among ``links`` of a graph."""
+
+    graph: Graph
+    links: Sequence[Link]
+
+    @cached_property
+    def place(self) -> Sequence[int]:
+        """The NPU of each node: of a switch, the only host that it has a line to, if that has no other; -1: none."""
+        peers: dict[int, set[int]] = defaultdict(set)
+        for link in self.links:
+            peers[link.a].add(link.b)
+            peers[link.b].add(link.a)
+        found = [_NO_NPU] * self.graph.nodes
+        for npu, host in enumerate(self.graph.npu_host):
+            found[host] = npu
+        for node in range(self.graph.hosts, self.graph.nodes):
+            hosts = [peer for peer in peers[node] if peer < self.graph.hosts]
+            if len(hosts) == 1 and peers[hosts[0]] == {node}:
+                found[node] = found[hosts[0]]
+        return found
+
+    @cached_property
+    def of_npus(self) -> Sequence[Sequence[Link]]:
+        """The links of each NPU, without that to its router."""
+        found: list[list[Link]] = [[] for _ in self.graph.npu_host]
+        for link in self.links:
+            ends = {self.place[link.a], self.place[link.b]}
+            for npu in ends - {_NO_NPU} if len(ends) > 1 else ():
+                found[npu].append(link)
+        return found
+
+    @property
+    def least_bps(self) -> int:
+        """The rates of the links of the NPU that has least, together."""
+        return min(sum(link.rate_bps for link in links) for links in self.of_npus)
+
+    def axes(self, npus: int) -> Sequence[Axis]:
+        """Return the axes, the innermost first, along which links join NPUs in each block of so many.
+
+        There are none where they make no torus and don't join each NPU of a block to each.
+        """
+        blocks = len(self.graph.npu_host) // npus
+        steps = [(*sorted((a, b)), axis) for a, b, axis in grid_links(self.shape(npus), wraps=True)]
+        along = [(first + a, first + b, axis) for first in range(0, blocks * npus, npus) for a, b, axis in steps]
+        if steps and {(a, b) for a, b, _ in along} == self._pairs.keys():
+            found = [list[Sequence[Link]]() for _ in self.shape(npus)]
+            for a, b, axis in along:
+                found[axis].append(self._pairs[a, b])
+            return [Axis(size, True, links) for size, links in zip(self.shape(npus), found, strict=True)]
+        if self._pairs and len(self._pairs) == blocks * (npus * (npus - 1) // 2):
+            return [Axis(npus, False, [*self._pairs.values()])]
+        return []
+
+    def shape(self, npus: int) -> tuple[int, ...]:
+        """Return NPUs along each axis of the first block, as ways from NPU 0 have it; empty if these miss its end."""
+        shape, stride = list[int](), 1
+        while stride < npus:
+            size = 1
+            while (stride * (size - 1), stride * size) in self._pairs:
+                size += 1
+            if size == 1:
+                return ()
+            shape.append(size)
+            stride *= size
+        return tuple(shape) if stride == npus else ()
+
+    @cached_property
+    def _pairs(self) -> Mapping[Pair, Sequence[Link]]:
+        """The links between each two NPUs; empty if a link leads to a switch that isn't the router of one."""
+        found: dict[Pair, list[Link]] = {}
+        for link in self.links:
+            a, b = sorted((self.place[link.a], self.place[link.b]))
+            if a == _NO_NPU:
+                return {}
+            if a != b:
+                found.setdefault((a, b), []).append(link)
+        return found
+
+
+class Servers(NamedTuple):
+    """Servers of equally many NPUs, one after the other; rates are those of the NPU, or server, that has least.
+
+    ``outwards_bps``: an NPU's share of its server's lines outwards, ``nics``: of the first server.
+    """
+
+    npus: int
+    inside: NpuLines
+    outwards_bps: float
+    nics: int
+
+
+def equal_servers(graph: Graph) -> Servers | None:
+    """Return the servers of a graph; None if they are unlike, mixed in number, or each NPU is one."""
+    inside = [link for link in graph.links if not graph.leads_out(link)]
+    parts = joined(graph.nodes, [(link.a, link.b) for link in inside])
+    server_of = {part: number for number, part in enumerate(dict.fromkeys(parts[host] for host in graph.npu_host))}
+    npus = len(graph.npu_host) // len(server_of)
+    of_npus = [server_of[parts[host]] for host in graph.npu_host]
+    if npus == 1 or of_npus != [npu // npus for npu in range(len(server_of) * npus)]:
+        return None
+    outwards_bps, nics = [0] * len(server_of), set[Pair]()
+    for number, link in enumerate(graph.links):
+        for end in (link.a, link.b) if graph.leads_out(link) else ():
+            server = server_of.get(parts[end])
+            if server is not None:
+                outwards_bps[server] += link.rate_bps
+            if server == 0:
+                nics.add((end, -1 if end < graph.hosts else number))  # a host's lines are ports of its NIC
+    lines = [graph.links[number] for number in lines_inside(graph)]
+    near = NpuLines(graph, [*lines, *(link for link in inside if link.kind == INJECTION)])
+    if not near.least_bps:
+        return None
+    return Servers(npus, near, min(outwards_bps) / npus, gcd(npus, len(nics)))

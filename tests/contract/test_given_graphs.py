@@ -1,0 +1,181 @@
+"""The formulas see a graph that a user gives as they see the same network by its kind: servers, rings, full meshes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.many_networks import small_dlrm, system_for
+from support.star_network import Listener, Row, by_hand, launch_all
+
+import astra_ns3
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.experiments.options import Options
+from astra_ns3.experiments.validate import validate
+from astra_ns3.network.api import Limits
+from astra_ns3.network.backend_makers import create_backend
+from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import RecorderOptions
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.files.writing import export_text
+
+BACKENDS = ["analytical", "analytical-queues"]
+SWITCH = {"buffer": "32MiB"}
+NVLINK = {"rate": "1000Gbps", "delay": "100ns"}
+WIRES = {"link": {"rate": "400Gbps", "delay": "1us"}, "switch": SWITCH}
+RAILS = {"kind": "rail-optimised", "nodes": 2, "npus_per_node": 4, **WIRES}
+
+MESH = {"kind": "full-mesh", "npus": 5, "link": NVLINK}
+
+
+def nodes(**keys: object) -> dict[str, Any]:
+    inside = {"link": NVLINK, "switch": SWITCH}
+    topology = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": inside, "scale_out": WIRES}
+    return {**topology, **keys}
+
+
+OWN = """
+import json
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.topology.builders import build_graph
+def graph():
+    return build_graph(parse_network(json.loads({document!r})).topology)
+"""
+
+
+def given(topology: dict[str, Any], path: Path) -> NetworkConfig:
+    """The network whose graph is a file, or the function of one, with the graph of another network."""
+    config = parse_network({"topology": topology, "transport": "roce"})
+    if path.suffix == ".py":
+        path.write_text(OWN.format(document=json.dumps(config.document())))
+        return parse_network({"topology": {"kind": f"{path}:graph"}, "transport": "roce"})
+    path.write_text(export_text(build_graph(config.topology), config.topology, path))
+    file = {"kind": "file", "path": str(path), "switch": SWITCH, "dimensions": config.dimensions}
+    return parse_network({"topology": file, "transport": "roce"})
+
+
+def took_ns(network: NetworkConfig, backend: str, receiver: int, bytes: int) -> float:
+    """A message from NPU 0, alone."""
+    played: Any = create_backend(backend, plan_network(network), seed=1, recorder=RecorderOptions())
+    listener = Listener()
+    launch_all(played, by_hand(network.npus, [Row(0, receiver)]), bytes)
+    played.run(listener, Limits())
+    played.close()
+    return max(listener.times_ps) / 1000
+
+
+# 1 MB needs 8,000 ns on an NVLink and 20,000 ns on a NIC's line; a switch has two lines, which queues cross one by one.
+@pytest.mark.parametrize("name", ["net.graphml", "net.txt", "net.py"])
+@pytest.mark.parametrize(("backend", "lines"), [("analytical", 1), ("analytical-queues", 2)])
+def test_a_message_takes_lines_inside_its_server_and_outside_of_it(
+    name: str, backend: str, lines: int, tmp_path: Path
+) -> None:
+    network = given(nodes(), tmp_path / name)
+    inside, outside = lines * 8_000 + 2 * 100, lines * 20_000 + 2 * 1000
+    assert [took_ns(network, backend, npu, 10**6) for npu in (1, 4, 5)] == [inside, outside, inside + outside]
+    half = network.model_copy(update={"topology": network.topology.reaching_inside(0.5)})  # type: ignore[union-attr]
+    assert took_ns(half, backend, 1, 10**6) == lines * 16_000 + 2 * 100
+
+
+# On a torus of 4 x 3, NPU 3 is one line from NPU 0, and NPU 6 two lines along one axis and one along the other. 1 MB
+# needs 20,000 ns on a line; queues have it wait for that at each, the formula once an axis.
+@pytest.mark.parametrize("name", ["net.graphml", "net.txt", "net.py"])
+@pytest.mark.parametrize(("backend", "times"), [("analytical", 2), ("analytical-queues", 3)])
+def test_a_message_on_a_graph_of_a_torus_takes_lines_of_its_axes(
+    name: str, backend: str, times: int, tmp_path: Path
+) -> None:
+    network = given({"kind": "torus", "shape": [4, 3], **WIRES}, tmp_path / name)
+    assert took_ns(network, backend, 3, 10**6) == 20_000 + 1000
+    assert took_ns(network, backend, 6, 10**6) == times * 20_000 + 3 * 1000
+
+
+TORUS_OUTSIDE = nodes(scale_out={"kind": "torus", "shape": [2, 4], **WIRES})
+
+
+# A NIC has three lines of 50 bytes a nanosecond there, and NPU 4 is two lines from NPU 0.
+def test_nics_on_a_torus_carry_what_all_their_lines_carry() -> None:
+    network = parse_network({"topology": TORUS_OUTSIDE, "transport": "roce"})
+    assert network.bandwidths == (1e12, 3 * 400e9)
+    assert took_ns(network, "analytical", 4, 10**6) == pytest.approx(10**6 / (3 * 50) + 2 * 1000, abs=0.001)
+
+
+SAME = {
+    "nodes": nodes(),
+    "planes": nodes(scale_up={"link": NVLINK, "switch": SWITCH, "planes": 2}),
+    "rings inside": nodes(scale_up={"kind": "ring", "link": NVLINK, "switch": SWITCH}),
+    "full meshes inside": nodes(scale_up={"kind": "full-mesh", "link": NVLINK}),
+    "shared NICs": nodes(nics_per_node=2),
+    "NICs behind PCIe": nodes(nics_per_node=2, shared_nics="pcie"),
+    "one node": nodes(nodes=1),
+    "a ring outside": nodes(scale_out={"kind": "ring", **WIRES}),
+    "a torus outside": TORUS_OUTSIDE,
+    "rails": {**RAILS, "spines": 2, "scale_up": {"link": NVLINK, "switch": SWITCH}},
+    "rails alone": {**RAILS, "spines": 0, "forwarding": "hosts", "scale_up": {"link": NVLINK, "switch": SWITCH}},
+    "ring": {"kind": "ring", "npus": 6, **WIRES},
+    "torus": {"kind": "torus", "shape": [2, 4], "rates": ["100Gbps", "400Gbps"], **WIRES},
+    "full mesh": MESH,
+    "full mesh of NPUs that forward": {**MESH, "forwarding": {"by": "hosts", "switch": SWITCH}},
+    "leaves of one NPU": {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 1, "spines": 2, **WIRES},
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("end", [".graphml", ".py"])
+@pytest.mark.parametrize("name", SAME)
+def test_a_graph_gives_the_times_and_the_floor_of_its_network(
+    name: str, end: str, backend: str, tmp_path: Path
+) -> None:
+    kind = parse_network({"topology": SAME[name], "transport": "roce"})
+    found = []
+    for network in (kind, given(SAME[name], tmp_path / f"net{end}")):
+        system = system_for(len(network.dimensions))
+        result = astra_ns3.run(workload=small_dlrm(), system=system, network=network, backend=backend)
+        found.append((result.finish_ps, result.metadata["floor"]))
+    assert found[0] == found[1]
+
+
+def servers(*sizes: int, order: tuple[int, ...] = ()) -> dict[str, Any]:
+    """A graph of servers of so many NPUs, which are numbered one after the other unless ``order`` says."""
+    npus = order or tuple(range(sum(sizes)))
+    names = [f"npu{npu}" for npu in range(len(npus))]
+    places = iter(npus)
+    made: list[dict[str, Any]] = [{"id": name, "kind": "host"} for name in names]
+    links = [{"source": name, "target": "tor", "rate": "400Gbps", "delay": "1us", "cost": 3} for name in names]
+    made.append({"id": "tor", "kind": "switch"})
+    for number, size in enumerate(sizes):
+        made.append({"id": f"nvswitch{number}", "kind": "switch", "level": -1})
+        ends = [{"source": names[next(places)], "target": f"nvswitch{number}"} for _ in range(size)]
+        links += [{**end, "rate": "1000Gbps", "delay": "100ns"} for end in ends]
+    return {"directed": False, "multigraph": False, "graph": {}, "nodes": made, "links": links}
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "flow"])
+@pytest.mark.parametrize(
+    ("graph", "servers_are_seen"),
+    [(servers(3, 3), True), (servers(4, 2), False), (servers(3, 3, order=(0, 2, 4, 1, 3, 5)), False)],
+    ids=["equal", "unlike", "mixed"],
+)
+def test_servers_that_are_no_dimension_are_warned_of(
+    graph: dict[str, Any], servers_are_seen: bool, backend: str, tmp_path: Path
+) -> None:
+    (tmp_path / "net.json").write_text(json.dumps(graph))
+    topology = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}
+    network = parse_network({"topology": topology, "transport": "roce"})
+    warnings = validate(small_dlrm(), system_for(1), network, Options(backend=backend)).warnings
+    warned = any("an NPU's lines inside and its NIC count as one line" in words for words in warnings)
+    assert warned == (not servers_are_seen and backend != "flow")
+    if backend == "analytical":
+        alone = 8_000 if servers_are_seen else 10**6 / (1400 / 8)  # 1 MB over an NVLink, or over both lines
+        assert took_ns(network, backend, 2, 10**6) == pytest.approx(alone + 2 * 100)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_graph_of_one_npu_has_a_dimension(backend: str, tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps({**servers(1), "nodes": [{"id": "a", "kind": "host"}], "links": []}))
+    topology = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}
+    result = astra_ns3.run(
+        workload=small_dlrm(), system=system_for(1), network=parse_network({"topology": topology}), backend=backend
+    )
+    assert result.complete
