@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, longest_path, round_trip_ps, slowest_path
 from astra_ns3.topology.ports import node_name
@@ -50,6 +51,17 @@ def unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
                     "(there may be more such) and shares traffic evenly: the slower is the limit; see routing.weighted"
                 ]
     return []
+
+
+def idle_routing(routing: RoutingConfig, graph: Graph, tables: RouteTables) -> list[str]:
+    """Return a warning of keys that choose among ways where there is no choice, or weigh equal ones."""
+    idle: list[str] = []
+    given = [f"kind {routing.kind}"] * (routing.kind != "ecmp") + ["seed"] * (routing.seed is not None)
+    if given and routing.kind != VALIANT and not tables.branch:
+        idle.append(f"{' and '.join(given)} (no two ways between nodes are equally short)")
+    if routing.weighted and not unequal_ways(graph, tables):
+        idle.append("weighted (equally short ways have equal rates)")
+    return [f"key 'topology.routing': without effect: {', '.join(idle)}"] if idle else []
 
 
 def _small_buffers(graph: Graph, round_trip: int) -> list[str]:

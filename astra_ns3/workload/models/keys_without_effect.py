@@ -79,7 +79,8 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
         return {"routing": routing, "skew": skew, "seed": "expert is 1", **nodes}
     unpopular = not experts.exponent and not experts.is_drawn
     seed = "nothing is drawn" if unpopular else ""
-    even = experts.file is None and not experts.exponent
-    capacity = "all experts are chosen alike" if even and (experts.capacity or 0) >= 1 else ""
+    even, least = experts.file is None and not experts.exponent, experts.capacity or 0
+    capacity = "all experts are chosen alike" if even and least >= 1 else ""
+    capacity = capacity or ("no expert is chosen so often" if least * experts.active >= experts.count else "")
     pieces = "" if experts.form == NORMAL else f"dispatch.form isn't {NORMAL}"
     return {"seed": seed, "capacity": capacity, "dispatch.pieces": pieces}

@@ -61,6 +61,8 @@ ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
         ({"capacity": 0.5}, 1, ""),
         ({"routing": "zipf", "skew": 2, "seed": 3}, 4, ""),
         ({"routing": "zipf", "capacity": 1.5, "seed": 3}, 1, ""),
+        ({"routing": "zipf", "capacity": 3.9}, 4, ""),
+        ({"routing": "zipf", "capacity": 4.0}, 4, "capacity (no expert is chosen so often)"),
         ({}, 4, ""),
     ],
 )
@@ -105,5 +107,14 @@ def test_pieces_are_told_where_no_message_is_cut(experts: dict[str, Any], expect
 def test_a_key_of_routing_that_is_told_changes_no_row(changes: dict[str, Any]) -> None:
     usual, found = (
         small_gpt({"experts": {**ROUTED, **keys}}, {"expert": 4}).plan(4).chunks[0][1] for keys in ({}, changes)
+    )
+    assert found == usual
+
+
+def test_a_capacity_of_all_tokens_of_a_place_changes_no_row() -> None:
+    """Each of 8 experts, of which a token goes to 2, gets at most all tokens, 4 times its even share."""
+    usual, found = (
+        small_gpt({"experts": {**ROUTED, "routing": "zipf", "skew": 10, **keys}}, {"expert": 4}).plan(4).chunks[0][1]
+        for keys in ({}, {"capacity": 4.0})
     )
     assert found == usual
