@@ -30,7 +30,8 @@ MAY_BE_IDLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (r"watchdog|timer|storm", ("pause_storms",), "nothing waits so long"),
     (r"round_robin|priority|scheduler|kind|ecmp|seed|pins|spray|gap|queue_pair", (), "packets keep their order or way"),
     (r"scheduling|chunks|queues|splits|jitter", (), "chunks keep their order: nothing else waits"),
-    (r"minimum|(uplink|spine|levels|link|group|core).*(rate|delay|links)", (), "the slowest line is another"),
+    (r"minimum|bucket|link\.(rate|delay)", (), "it isn't what limits: a layer alone has more, or another line less"),
+    (r"scale_|uplink|spine|level|group|core|aggregation", (), "another part of the network is what limits"),
     (r"efficiency|device|reduction|local-mem|implementation", (), "nothing of the kind is done, or it takes no time"),
     (r"name", (), "it is a label"),
 )

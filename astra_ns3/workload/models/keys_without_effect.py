@@ -83,4 +83,7 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
     capacity = "all experts are chosen alike" if even and least >= 1 else ""
     capacity = capacity or ("no expert is chosen so often" if least * experts.active >= experts.count else "")
     pieces = "" if experts.form == NORMAL else f"dispatch.form isn't {NORMAL}"
-    return {"seed": seed, "capacity": capacity, "dispatch.pieces": pieces}
+    npus = (experts.node_limit or 0) * (experts.npus_per_node or 0)
+    limited = experts.dispatch.form is None or npus < degrees.expert * degrees.tensor
+    limit = "" if limited else "experts are on no more nodes"
+    return {"seed": seed, "capacity": capacity, "dispatch.pieces": pieces, "node_limit": limit}

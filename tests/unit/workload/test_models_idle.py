@@ -48,6 +48,7 @@ def test_attention_of_a_ring_is_fused_whatever_the_file_says_and_keeps_no_scores
 
 
 ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
+BY_NODE = {"dispatch": {"form": "normal"}, "npus_per_node": 2}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,9 @@ ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
         ({"routing": "zipf", "capacity": 1.5, "seed": 3}, 1, ""),
         ({"routing": "zipf", "capacity": 3.9}, 4, ""),
         ({"routing": "zipf", "capacity": 4.0}, 4, "capacity (no expert is chosen so often)"),
+        ({**BY_NODE, "node_limit": 2}, 4, "node_limit (experts are on no more nodes)"),
+        ({**BY_NODE, "node_limit": 1}, 4, ""),
+        ({"node_limit": 2, "npus_per_node": 2}, 4, ""),
         ({}, 4, ""),
     ],
 )
