@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
 from astra_ns3.topology.graph import Graph, Link
@@ -53,15 +53,19 @@ def unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
     return []
 
 
-def idle_routing(routing: RoutingConfig, graph: Graph, tables: RouteTables) -> list[str]:
-    """Return a warning of keys that choose among ways where there is no choice, or weigh equal ones."""
+def idle_routing(routing: RoutingConfig, choosing: Iterable[str], graph: Graph, tables: RouteTables) -> list[str]:
+    """Return a warning of keys that choose among ways where there is no choice, or weigh equal ones.
+
+    ``choosing``: keys of other parts of the network's file that choose ways, too.
+    """
+    own = {"kind": routing.kind != "ecmp", "seed": routing.seed is not None}
+    keys = [*(f"topology.routing.{key}" for key, given in own.items() if given), *choosing]
     idle: list[str] = []
-    given = [f"kind {routing.kind}"] * (routing.kind != "ecmp") + ["seed"] * (routing.seed is not None)
-    if given and routing.kind != VALIANT and not tables.branch:
-        idle.append(f"{' and '.join(given)} (no two ways between nodes are equally short)")
+    if keys and routing.kind != VALIANT and not tables.branch:
+        idle.append(f"{', '.join(keys)} (no two ways between nodes are equally short)")
     if routing.weighted and not unequal_ways(graph, tables):
-        idle.append("weighted (equally short ways have equal rates)")
-    return [f"key 'topology.routing': without effect: {', '.join(idle)}"] if idle else []
+        idle.append("topology.routing.weighted (equally short ways have equal rates)")
+    return [f"without effect: {', '.join(idle)}"] if idle else []
 
 
 def _small_buffers(graph: Graph, round_trip: int) -> list[str]:

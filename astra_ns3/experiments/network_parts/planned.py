@@ -9,6 +9,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.kinds import FileTopology, OwnTopology
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
@@ -103,7 +104,7 @@ def planned_network(
     _check_observed_ports(network.observe, graph)
     routing = network.topology.routing
     abilities = abilities_of(options.backend)
-    unchosen = idle_routing(routing, graph, plan.tables) if abilities.needs_packets and not plan.changes else []
+    unchosen = _unchosen(plan) if abilities.needs_packets and not plan.changes else []
     if not abilities.packets:  # all that follows is of packets
         ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and routing.shares_evenly else []
         words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
@@ -118,6 +119,13 @@ def planned_network(
     wires = check_topology(graph, *plan.outermost.wire_sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
     checked = check_transports(network, plan.outline, plan.transports, priorities)
     return plan, [*wires, *unchosen, *checked, *_later_credits(plan), *check_lanes(plan)]
+
+
+def _unchosen(plan: NetworkPlan) -> list[str]:
+    """Return a warning of keys that choose ways where there is no choice."""
+    transports = (each for each in plan.config.each_transport if isinstance(each, RoceTransport))
+    choosing = ["transport.reliability.new_path_after"] * any(each.reliability.new_path_after for each in transports)
+    return idle_routing(plan.config.topology.routing, choosing, plan.graph, plan.tables)
 
 
 def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:

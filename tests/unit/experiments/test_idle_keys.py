@@ -27,6 +27,7 @@ SERVERS = {
 }  # fmt: skip
 TWO_DIMENSIONS = {f"{kind}-implementation": "ring_ring" for kind in ("all-reduce", "reduce-scatter", "all-gather")}
 TWO_DIMENSIONS |= {"all-to-all-implementation": "direct_direct"}
+ONE_WAY = "no two ways between nodes are equally short"
 ONE_ALL_GATHER = parse_workload("MODEL\n1\nonly -1 1 ALLGATHER 4000 1 NONE 0 1 NONE 0 0\n", "small.txt")
 
 
@@ -88,18 +89,25 @@ def test_a_list_of_flows_is_not_told_of_each_key_of_its_system() -> None:
     ("topology", "routing", "expected"),
     [
         (STAR, {}, ""),
-        (STAR, {"kind": "spray"}, "kind spray (no two ways between nodes are equally short)"),
-        (ONE_SPINE, {"seed": 3}, "seed (no two ways between nodes are equally short)"),
+        (STAR, {"kind": "spray"}, f"topology.routing.kind ({ONE_WAY})"),
+        (ONE_SPINE, {"seed": 3}, f"topology.routing.seed ({ONE_WAY})"),
         (TWO_SPINES, {"kind": "spray"}, ""),
         (TWO_SPINES, {"seed": 3}, ""),
-        (TWO_SPINES, {"weighted": True}, "weighted (equally short ways have equal rates)"),
+        (TWO_SPINES, {"weighted": True}, "topology.routing.weighted (equally short ways have equal rates)"),
     ],
 )
 def test_a_routing_without_a_choice_is_told(
     backend: str, topology: dict[str, Any], routing: dict[str, Any], expected: str
 ) -> None:
     found = told(on=network({**topology, "routing": routing}), backend=backend)
-    assert found == ([f"key 'topology.routing': without effect: {expected}"] if expected else [])
+    assert found == ([f"without effect: {expected}"] if expected else [])
+
+
+@pytest.mark.parametrize(("topology", "warned"), [(ONE_SPINE, 1), (TWO_SPINES, 0)])
+def test_other_paths_after_timeouts_are_told_where_there_is_none(topology: dict[str, Any], warned: int) -> None:
+    reliability = {"kind": "selective-repeat", "new_path_after": 2}
+    found = told(on=parse_network({"topology": topology, "transport": {"kind": "roce", "reliability": reliability}}))
+    assert found == [f"without effect: transport.reliability.new_path_after ({ONE_WAY})"] * warned
 
 
 def test_intervals_of_what_nobody_observes_are_told() -> None:
