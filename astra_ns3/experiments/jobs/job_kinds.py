@@ -126,7 +126,7 @@ def idle_system_keys(workload: AnyWorkload, system: SystemConfig, expected: Expe
         "peak_perf": not (times_nodes and system.roofline_enabled) and "no roofline asks for it",
         "injection_scale": not system.endpoint_delay_ns and "endpoint-delay is 0",
     }
-    if not system.plays_nccl and expected.cuts:
+    if not system.plays_nccl:
         several = {each.kind for each, (chunks, phases) in expected.cuts.items() if phases > chunks}
         reasons["inter_dimension_scheduling"] = not several and "no collective goes along several dimensions"
         over = CollectiveKind.ALL_REDUCE in several

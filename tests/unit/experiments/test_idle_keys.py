@@ -80,6 +80,12 @@ def test_orders_of_dimensions_count_where_there_are_several() -> None:
     ]
 
 
+def test_an_order_of_dimensions_is_told_where_nothing_is_a_collective() -> None:
+    messages = parse_workload("MODEL\n1\nonly -1 1 NONE 0 1 NONE 0 1 NONE 0 0\n", "small.txt")
+    (words,) = told(small_system(**{"inter-dimension-scheduling": "roundRobin"}), workload=messages)
+    assert words.endswith("inter-dimension-scheduling (no collective goes along several dimensions)")
+
+
 def test_a_list_of_flows_is_not_told_of_each_key_of_its_system() -> None:
     assert told(small_system(**{"peak-perf": 900}), workload=FlowList.of([0], [1], [1], [0])) == []
 

@@ -25,6 +25,7 @@ def told(parallel: dict[str, Any], npus: int = 1) -> str:
         ({"context_by": "all-gather"}, 1, "parallel.context_by (context is 1)"),
         ({"bucket": "1MB"}, 1, "parallel.bucket (nobody else has the same weights)"),
         ({"overlap": False}, 1, "parallel.overlap (nobody else has the same weights)"),
+        ({"zero": 3, "tensor": 2}, 2, "parallel.zero (nobody else has the same weights)"),
         ({"prefetch": 3, "keep_gathered": True, "zero": 2}, 2, "parallel.prefetch (zero is 2), parallel.keep_gathered"),
     ],
 )
@@ -37,6 +38,7 @@ def test_keys_that_count_and_keys_that_nobody_gave_are_not_told() -> None:
     assert told({"tensor": 2, "sequence": True, "gather_inputs_again": False, "overlap_tensor": True}, 2) == ""
     assert told({"bucket": "1MB", "overlap": False, "zero": 3, "prefetch": 2, "keep_gathered": True}, 2) == ""
     assert told({"context": 2, "context_by": "ring"}, 2) == ""
+    assert told({"zero": 1}, 2) == told({"zero": 0, "tensor": 2}, 2) == ""
 
 
 @pytest.mark.parametrize(("by", "expected"), [("ring", True), ("all-gather", False)])
