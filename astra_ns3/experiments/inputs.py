@@ -21,6 +21,7 @@ from astra_ns3.experiments.given_files import named, place, read_files, told_wit
 from astra_ns3.experiments.jobs.flows import on_its_connections
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import (
+    idle_system_keys,
     job_of,
     never_stored,
     under_rules,
@@ -32,6 +33,7 @@ from astra_ns3.experiments.nccl.servers_of_network import (
     lets_merge,
     unlike_network,
     unlike_nics,
+    unlike_nodes,
     with_servers,
 )
 from astra_ns3.experiments.network_parts.packet_graph import Ground
@@ -205,6 +207,8 @@ def _load_inputs(
     of_files = *_of_system(system, system_config, network_config), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     unused = _unused(files, system_config, options)
+    unused += told_with_place(system, idle_system_keys(files.workload, system_config, expected))
+    unused += unlike_nodes(files.workload, network_config)
     restarts = sharing is not None and sharing.tenant.restart is not None
     slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
     if not isinstance(files.workload, (FlowList, FlowStream)):

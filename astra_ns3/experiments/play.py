@@ -20,6 +20,7 @@ from astra_ns3.experiments.garbage import no_search, rare_search
 from astra_ns3.experiments.hooks import HookFile, named_hook
 from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
+from astra_ns3.experiments.jobs.job_kinds import ended_unstored
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
@@ -334,6 +335,7 @@ def _warnings(
     yield from flow_warnings(records.flows, tenants[0].plan.of_packets if shares else None)
     if error is None:
         yield from slowdown_warnings(tenants[number].slowdown, records)
+        yield from ended_unstored(tenants[number].workload, records.finish_ps)
     if error is None and tenant is not None and tenant.restart is not None and outcome.start_ps is not None:
         fails = [(time_ps, tenant.place) for time_ps in tenant.restart.fails_ps]
         yield from late_warnings(fails, "failures", "the job", outcome.start_ps + records.finish_ps)

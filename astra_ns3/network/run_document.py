@@ -415,7 +415,8 @@ class RunDocument(ForeseenDocument, total=False):
     exposed_by_group_of_roles: Sequence[RoleDocument]
     """The same of an NPU of each role, where there are several."""
     collectives: int
-    """Collectives that were issued."""
+    """Collectives that were issued. In loops and models, one that several groups play beside each other counts once; in
+    graphs, each group's counts."""
     collectives_ended: int
     """Collectives that ended."""
     chunks: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,11 @@ from astra_ns3.studies.task import PointOutcome
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+_NUMBER = re.compile(r"\d[\d.,]*(?: ?[kKMGTPmunp]?i?(?:B|b/s|s)\b)?")
+"""A number and its unit."""
+_OTHERS = " (in others with other numbers)"
 
 
 class StudyResult:
@@ -100,9 +105,18 @@ class StudyResult:
 
     @property
     def warnings(self) -> list[tuple[str, int]]:
-        """Return the warnings of runs, each with how many runs had it, the most frequent first."""
+        """Return the warnings of runs, each with how many runs had it, the most frequent first.
+
+        Warnings that differ in numbers alone are one, with the numbers of the first run.
+        """
         there = dict.fromkeys(point.address for point in self.expansion.points if point.address in self.outcomes)
-        return Counter(words for each in there for words in dict.fromkeys(self.outcomes[each].warnings)).most_common()
+        alike: dict[str, list[str]] = {}
+        for each in there:
+            own = {_NUMBER.sub("#", words): words for words in reversed(self.outcomes[each].warnings)}
+            for form, words in reversed(own.items()):
+                alike.setdefault(form, []).append(words)
+        found = sorted(alike.values(), key=len, reverse=True)
+        return [(words[0] + _OTHERS * (len({*words}) > 1), len(words)) for words in found]
 
     def figure(self, name: str) -> Figure:
         """The figure ``name``, or ``part/name``, as a Figure of matplotlib's; raises InputError if there is none."""

@@ -26,14 +26,18 @@ _OF_MODELS = (
 
 
 def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:
-    """The usual measures, those of models if there are any, and those that the part's figures show."""
-    of_models = [name for name in _OF_MODELS if any(row.get(name) is not None for row in rows)]
+    """The usual measures and those of models, if any row has them, and those that the part's figures show."""
+    usual, of_models = ([name for name in each if _any_has(name, rows)] for each in (_USUAL, _OF_MODELS))
     if all(row.get("tokens_per_second") is not None for row in rows if row.get("samples_per_second") is not None):
         of_models = [name for name in of_models if name != "samples_per_second"]
     if any(below_floor(row) for row in rows):
         of_models.insert(0, "of_floor")
     named = [name for figure in part.config.figures.values() for name in figure.y if name in MEASURES]
-    return list(dict.fromkeys([*_USUAL, *of_models, *named]))
+    return list(dict.fromkeys([*(usual or _USUAL), *of_models, *named]))
+
+
+def _any_has(measure: str, rows: Sequence[Row]) -> bool:
+    return any(row.get(measure) is not None for row in rows)
 
 
 def measure_heading(measure: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, longest_path, round_trip_ps, slowest_path
 from astra_ns3.topology.ports import node_name
@@ -50,6 +51,21 @@ def unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
                     "(there may be more such) and shares traffic evenly: the slower is the limit; see routing.weighted"
                 ]
     return []
+
+
+def idle_routing(routing: RoutingConfig, choosing: Iterable[str], graph: Graph, tables: RouteTables) -> list[str]:
+    """Return a warning of keys that choose among ways where there is no choice, or weigh equal ones.
+
+    ``choosing``: keys of other parts of the network's file that choose ways, too.
+    """
+    own = {"kind": routing.kind != "ecmp", "seed": routing.seed is not None}
+    keys = [*(f"topology.routing.{key}" for key, given in own.items() if given), *choosing]
+    idle: list[str] = []
+    if keys and routing.kind != VALIANT and not tables.branch:
+        idle.append(f"{', '.join(keys)} (no two ways between nodes are equally short)")
+    if routing.weighted and not unequal_ways(graph, tables):
+        idle.append("topology.routing.weighted (equally short ways have equal rates)")
+    return [f"without effect: {', '.join(idle)}"] if idle else []
 
 
 def _small_buffers(graph: Graph, round_trip: int) -> list[str]:

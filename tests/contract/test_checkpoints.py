@@ -247,6 +247,18 @@ def test_a_training_that_ends_before_its_first_checkpoint_says_so(
     ] * told
 
 
+@pytest.mark.parametrize(("every", "told"), [("10min", True), ("1ns", False)])
+def test_a_training_that_took_less_than_the_time_to_a_checkpoint_says_so(
+    tmp_path: Path, every: str, told: bool
+) -> None:
+    write(tmp_path, {"checkpoint": {"every": every}})
+    model, system, network = (tmp_path / f"{name}.yaml" for name in ("model", "system", "network"))
+    run = astra_ns3.run(workload=model, system=system, network=network, isolated=False, backend="flow")
+    found = [words for words in run.metadata["warnings"] if "checkpoint" in words]
+    assert len(found) == told
+    assert all(words.partition(": ")[2].startswith("no checkpoint was stored: every is 600 s, and") for words in found)
+
+
 def test_a_forecast_has_what_tries_after_known_failures_load_and_do_anew(tmp_path: Path) -> None:
     """Two failures, ten of them where the job may begin again twice only: two loads and two times two iterations."""
 

@@ -23,7 +23,7 @@ from oracles.group_durations import problems_of_groups
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
-from astra_ns3.experiments.run import execute
+from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.report.explanation.parts import OTHER, Segment
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Tables
@@ -100,19 +100,27 @@ def _able(case: Case, backend: str) -> str:
 
 
 def explained(seed: int, folder: Path, *, share: float) -> tuple[RunRequest, list[str]] | None:
-    """A random run and what is wrong with its explanation; None if the seed's case is none, or didn't end."""
-    request = run_to_explain(seed, folder, share=share)
-    if request is None:
-        return None
-    request = replace(request, output=folder / "explained")
+    """A random run and what is wrong with its explanation; None if the seed has none, it is refused or didn't end."""
     try:
-        outcome = execute(request)
-    except InputError:  # of a network that has no analytical counterpart
-        outcome = execute(replace(request, backend="ns3"))
+        request = run_to_explain(seed, folder, share=share)
+        if request is None:
+            return None
+        request = replace(request, output=folder / "explained")
+        outcome = _played(request)
+    except InputError:
+        return None
     if outcome.error is not None:
         return None
     of_groups = problems_of_groups(outcome.result) if "flows" in request.record else ()
     return request, [*problems_of_explanation(outcome.result), *of_groups]
+
+
+def _played(request: RunRequest) -> Outcome:
+    """Play a run; on packets if its network has no analytical counterpart."""
+    try:
+        return execute(request)
+    except InputError:
+        return execute(replace(request, backend="ns3"))
 
 
 @click.command()

@@ -24,11 +24,11 @@ def rewritten(model: ConfigModel, change: Change) -> dict[str, Any]:
     for name, field in type(model).model_fields.items():
         key = field.alias or name
         if key in document:
-            document[key] = _value(_unit(name), getattr(model, name), document[key], change)
+            document[key] = _value(unit_of(name), getattr(model, name), document[key], change)
     return document
 
 
-def _unit(name: str) -> str:
+def unit_of(name: str) -> str:
     """Return the unit of a field by the end of its name, none of ``bytes_per_ns``."""
     return "" if "_per_" in name else name.rstrip("_").rpartition("_")[2]
 

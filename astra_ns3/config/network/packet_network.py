@@ -108,6 +108,18 @@ class Observe(ConfigModel):
         names = (self.connections, self.queues, self.queue_pairs, self.utilisation, self.pcap)
         return self.pauses or any(names)
 
+    @property
+    def idle_intervals(self) -> tuple[str, ...]:
+        """The intervals that the file gives though it doesn't ask for what they sample."""
+        fields = type(self).model_fields
+        intervals = {name: name.replace("_interval_ps", "") for name in fields if name.endswith("_interval_ps")}
+        sampled = {name: each if each in fields else f"{each}s" for name, each in intervals.items()}
+        return tuple(
+            f"{fields[name].alias} without {what}"
+            for name, what in sampled.items()
+            if not getattr(self, what) and getattr(self, name) != fields[name].default
+        )
+
 
 class NetworkConfig(ConfigModel):
     """One network: everything below the system layer."""

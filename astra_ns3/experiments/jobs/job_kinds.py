@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
@@ -13,10 +14,12 @@ from astra_ns3.config.model.offload import Interval
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import wrong
+from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.jobs.flows import FlowsJob, StreamJob
 from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.units import format_time
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.loops.simai_rules import as_simai_plays
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -109,6 +112,34 @@ def unused_remote_memory(workload: AnyWorkload, system: SystemConfig) -> list[st
     return [f"{workload.source}: never accesses remote memory, for {why}; without effect on it: {keys}"]
 
 
+def idle_system_keys(workload: AnyWorkload, system: SystemConfig, expected: ExpectedRun) -> list[str]:
+    """Return a warning for the keys of a system that say something and change nothing of what a workload plays.
+
+    A list of flows reads none but the endpoint delay, which nobody needs to be told of each key.
+    """
+    if isinstance(workload, (FlowList, FlowStream)):
+        return []
+    times_nodes = isinstance(workload, GraphWorkload) and not system.replay_only
+    reasons: dict[str, str | bool] = {
+        "replay_only": not isinstance(workload, GraphWorkload) and "only graphs have nodes",
+        "roofline_enabled": not times_nodes and "nothing asks for times of nodes",
+        "peak_perf": not (times_nodes and system.roofline_enabled) and "no roofline asks for it",
+        "injection_scale": not system.endpoint_delay_ns and "endpoint-delay is 0",
+    }
+    if not system.plays_nccl:
+        several = {each.kind for each, (chunks, phases) in expected.cuts.items() if phases > chunks}
+        reasons["inter_dimension_scheduling"] = not several and "no collective goes along several dimensions"
+        over = CollectiveKind.ALL_REDUCE in several
+        reasons["collective_optimization"] = not over and "no all-reduce goes along several dimensions"
+    fields = type(system).model_fields
+    idle = [
+        f"{fields[name].alias} ({why})"
+        for name, why in reasons.items()
+        if why and getattr(system, name) != fields[name].default
+    ]
+    return [f"without effect: {', '.join(idle)}"] if idle else []
+
+
 def _compat_is_void(workload: AnyWorkload, options: object) -> bool:
     """Whether none of a preset's rules has a say: flows know only those of the analytical network's delays."""
     rules = preset(getattr(options, "compat", "none"))
@@ -134,3 +165,12 @@ def never_stored(workload: AnyWorkload, passes: int) -> list[str]:
     if checkpoint is None or isinstance(checkpoint.every, Interval) or checkpoint.every <= passes:
         return []
     return [f"{workload.source}: no checkpoint is stored: every is {checkpoint.every}, and passes is {passes}"]
+
+
+def ended_unstored(workload: AnyWorkload, finish_ps: int) -> list[str]:
+    """Return a warning if a model's training took less time than from one checkpoint to the next."""
+    checkpoint = workload.file.checkpoint if isinstance(workload, ModelWorkload) else None
+    if checkpoint is None or not isinstance(checkpoint.every, Interval) or checkpoint.every.time_ps <= finish_ps:
+        return []
+    every, end = format_time(checkpoint.every.time_ps), format_time(finish_ps)
+    return [f"{workload.source}: no checkpoint was stored: every is {every}, and the training took {end}"]

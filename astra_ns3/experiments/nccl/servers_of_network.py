@@ -25,6 +25,8 @@ from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.topology.files.reading import file_graph
 from astra_ns3.topology.npu_lines import equal_servers
 from astra_ns3.units import counted
+from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.models.workload import ModelWorkload
 
 _GBPS = 1e9
 _HOPPER, _NVLINKS = 90, 18
@@ -115,6 +117,16 @@ def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list
     topology = network.topology
     routed = isinstance(topology, Hierarchical) and topology.routes_choose_nics and abilities_of(backend).drawn_paths
     return [_ROUTED] if routed else []
+
+
+def unlike_nodes(workload: AnyWorkload, network: AnyNetwork) -> list[str]:
+    """Return a warning if a model's nodes, in which experts choose by node, aren't the network's servers."""
+    model = workload.file.model if isinstance(workload, ModelWorkload) else None
+    experts, servers = getattr(model, "experts", None), place_of(network).npus
+    if experts is None or servers == 1 or experts.npus_per_node in (None, servers):
+        return []
+    found = f"model.experts.npus_per_node is {experts.npus_per_node}"
+    return [f"{workload.source}: {found}, servers of the network have {servers} NPUs: tokens don't travel by server"]
 
 
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:

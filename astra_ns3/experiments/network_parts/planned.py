@@ -9,6 +9,8 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.base import GivenGraph
+from astra_ns3.config.topology.kinds import FileTopology, OwnTopology
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
@@ -24,7 +26,7 @@ from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event, check_switches, event_at
 from astra_ns3.topology.changes import states_in_time, switches_in_time
-from astra_ns3.topology.checks import check_topology, unequal_ways
+from astra_ns3.topology.checks import check_topology, idle_routing, unequal_ways
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import lines_inside
 from astra_ns3.topology.ports import resolve_ports
@@ -41,16 +43,20 @@ RENDEZVOUS_BYTES = 8192
 def as_observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
     """Return the network that is played, and warnings: a backend without packets can observe little."""
     abilities = abilities_of(options.backend)
-    if abilities.packets or not isinstance(network, NetworkConfig):
+    if not isinstance(network, NetworkConfig):
         return network, []
+    idle = network.observe.idle_intervals
+    unasked = [f"key 'observe': without effect: {', '.join(idle)}"] if idle else []
+    if abilities.packets:
+        return network, unasked
     without = {key: value for key, value in Observe() if key not in abilities.fills and not key.endswith("interval_ps")}
     found = network.observe.model_copy(update=without)
     if found == network.observe:
-        return network, []
+        return network, unasked
     names = " and ".join(sorted(abilities.fills.intersection(Observe.model_fields)))
     on = f"with the backend {options.backend}, but for {names}: it" if names else "on the analytical network, which"
     words = f"key 'observe': without effect {on} has no connections, queues or packets"
-    return network.model_copy(update={"observe": found}), [words]
+    return network.model_copy(update={"observe": found}), [*unasked, words]
 
 
 def check_grid(network: AnyNetwork) -> None:
@@ -99,11 +105,13 @@ def planned_network(
     _check_observed_ports(network.observe, graph)
     routing = network.topology.routing
     abilities = abilities_of(options.backend)
+    unchosen = _unchosen(plan) if abilities.needs_packets and not plan.changes else []
     if not abilities.packets:  # all that follows is of packets
         ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and routing.shares_evenly else []
         words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
         return plan, [
             *ways,
+            *unchosen,
             *[words] * any(link.error_rate for link in graph.links),
             *(_unheeded(plan) if abilities.needs_packets else _as_one_line(plan, options.backend_name)),
         ]
@@ -111,7 +119,14 @@ def planned_network(
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
     wires = check_topology(graph, *plan.outermost.wire_sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
     checked = check_transports(network, plan.outline, plan.transports, priorities)
-    return plan, [*wires, *checked, *_later_credits(plan), *check_lanes(plan)]
+    return plan, [*wires, *unchosen, *checked, *_later_credits(plan), *check_lanes(plan)]
+
+
+def _unchosen(plan: NetworkPlan) -> list[str]:
+    """Return a warning of keys that choose ways where there is no choice."""
+    transports = (each for each in plan.config.each_transport if isinstance(each, RoceTransport))
+    choosing = ["transport.reliability.new_path_after"] * any(each.reliability.new_path_after for each in transports)
+    return idle_routing(plan.config.topology.routing, choosing, plan.graph, plan.tables)
 
 
 def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:

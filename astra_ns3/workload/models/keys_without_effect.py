@@ -39,6 +39,7 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
         "parallel.context_by": degrees.context == 1 and "context is 1",
         "parallel.bucket": alone and "nobody else has the same weights",
         "parallel.overlap": not parallel.overlap and alone and "nobody else has the same weights",
+        "parallel.zero": parallel.zero > 0 and alone and "nobody else has the same weights",
         "parallel.prefetch": parallel.zero < _LAST_STAGE_OF_ZERO and f"zero is {parallel.zero}",
         "parallel.keep_gathered": parallel.keep_gathered
         and parallel.zero < _LAST_STAGE_OF_ZERO
@@ -79,7 +80,11 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
         return {"routing": routing, "skew": skew, "seed": "expert is 1", **nodes}
     unpopular = not experts.exponent and not experts.is_drawn
     seed = "nothing is drawn" if unpopular else ""
-    even = experts.file is None and not experts.exponent
-    capacity = "all experts are chosen alike" if even and (experts.capacity or 0) >= 1 else ""
+    even, least = experts.file is None and not experts.exponent, experts.capacity or 0
+    capacity = "all experts are chosen alike" if even and least >= 1 else ""
+    capacity = capacity or ("no expert is chosen so often" if least * experts.active >= experts.count else "")
     pieces = "" if experts.form == NORMAL else f"dispatch.form isn't {NORMAL}"
-    return {"seed": seed, "capacity": capacity, "dispatch.pieces": pieces}
+    npus = (experts.node_limit or 0) * (experts.npus_per_node or 0)
+    limited = experts.dispatch.form is None or npus < degrees.expert * degrees.tensor
+    limit = "" if limited else "experts are on no more nodes"
+    return {"seed": seed, "capacity": capacity, "dispatch.pieces": pieces, "node_limit": limit}

@@ -26,6 +26,7 @@ from astra_ns3.studies.means import mean_rows
 from astra_ns3.studies.measures import MEASURES, measures_of
 from astra_ns3.studies.page import page
 from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.rows_text import shown_measures
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.text import study_text
 from astra_ns3.workload.models.work import IterationWork, iteration_work
@@ -181,6 +182,27 @@ def test_what_runs_warned_of_is_told_once_with_the_number_of_runs(tmp_path: Path
     result = StudyResult(result.expansion, warned, tmp_path)
     assert "\n\nwarned\n  2 runs  no pfc\n\n" in study_text(result)
     assert "<b>2 runs</b>: no pfc" in page(result, [], "again")
+
+
+def test_columns_that_no_row_fills_are_left_out(tmp_path: Path) -> None:
+    """A scenario's rows are of several jobs, and no NPU is reported."""
+    result = study_result(tmp_path, (1,), (200.0,))
+    (part,), (row, *_) = result.expansion.parts, result.rows
+    full = {**row, "compute_us": 1.0, "exposed_us": 2.0}
+    empty = {**row, "compute_us": None, "exposed_us": None}
+    assert not {"compute_us", "exposed_us"} & {*shown_measures(part, [empty])}
+    assert {"compute_us", "exposed_us"} <= {*shown_measures(part, [full, empty])}
+
+
+def test_warnings_whose_numbers_alone_differ_are_told_once(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (1, 1), (200.0, 100.0))
+    told = (["window 8.00 KB reaches 12% of the rate", "no pfc"], ["window 1.20 MB reaches 7% of the rate", "no pfc"])
+    outcomes = zip(result.outcomes.items(), told, strict=True)
+    warned = {address: replace(each, warnings=words) for (address, each), words in outcomes}
+    assert StudyResult(result.expansion, warned, tmp_path).warnings == [
+        ("window 8.00 KB reaches 12% of the rate (in others with other numbers)", 2),
+        ("no pfc", 2),
+    ]
 
 
 @pytest.mark.parametrize("kind", FIGURES)
@@ -401,7 +423,10 @@ def test_samples_a_second_stand_beside_tokens_where_a_point_has_no_tokens(
 
 
 def test_tables_say_whose_computing_and_waiting_they_have(tmp_path: Path) -> None:
-    result = study_result(tmp_path, (40_000_000_000,), (300.0,))
+    bare = study_result(tmp_path, (40_000_000_000,), (300.0,))
+    times = {"compute_us": 1.0, "exposed_us": 2.0}
+    outcomes = {address: replace(each, measures={**each.measures, **times}) for address, each in bare.outcomes.items()}
+    result = StudyResult(bare.expansion, outcomes, tmp_path)
     for text in (study_text(result), page(result, [], "again")):
         assert [f"{name} (reported NPU)" in text for name in ("finish_us", "compute_us", "exposed_us")] == [
             False,

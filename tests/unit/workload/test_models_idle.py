@@ -25,6 +25,7 @@ def told(parallel: dict[str, Any], npus: int = 1) -> str:
         ({"context_by": "all-gather"}, 1, "parallel.context_by (context is 1)"),
         ({"bucket": "1MB"}, 1, "parallel.bucket (nobody else has the same weights)"),
         ({"overlap": False}, 1, "parallel.overlap (nobody else has the same weights)"),
+        ({"zero": 3, "tensor": 2}, 2, "parallel.zero (nobody else has the same weights)"),
         ({"prefetch": 3, "keep_gathered": True, "zero": 2}, 2, "parallel.prefetch (zero is 2), parallel.keep_gathered"),
     ],
 )
@@ -37,6 +38,7 @@ def test_keys_that_count_and_keys_that_nobody_gave_are_not_told() -> None:
     assert told({"tensor": 2, "sequence": True, "gather_inputs_again": False, "overlap_tensor": True}, 2) == ""
     assert told({"bucket": "1MB", "overlap": False, "zero": 3, "prefetch": 2, "keep_gathered": True}, 2) == ""
     assert told({"context": 2, "context_by": "ring"}, 2) == ""
+    assert told({"zero": 1}, 2) == told({"zero": 0, "tensor": 2}, 2) == ""
 
 
 @pytest.mark.parametrize(("by", "expected"), [("ring", True), ("all-gather", False)])
@@ -48,6 +50,7 @@ def test_attention_of_a_ring_is_fused_whatever_the_file_says_and_keeps_no_scores
 
 
 ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
+BY_NODE = {"dispatch": {"form": "normal"}, "npus_per_node": 2}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,11 @@ ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
         ({"capacity": 0.5}, 1, ""),
         ({"routing": "zipf", "skew": 2, "seed": 3}, 4, ""),
         ({"routing": "zipf", "capacity": 1.5, "seed": 3}, 1, ""),
+        ({"routing": "zipf", "capacity": 3.9}, 4, ""),
+        ({"routing": "zipf", "capacity": 4.0}, 4, "capacity (no expert is chosen so often)"),
+        ({**BY_NODE, "node_limit": 2}, 4, "node_limit (experts are on no more nodes)"),
+        ({**BY_NODE, "node_limit": 1}, 4, ""),
+        ({"node_limit": 2, "npus_per_node": 2}, 4, ""),
         ({}, 4, ""),
     ],
 )
@@ -105,5 +113,14 @@ def test_pieces_are_told_where_no_message_is_cut(experts: dict[str, Any], expect
 def test_a_key_of_routing_that_is_told_changes_no_row(changes: dict[str, Any]) -> None:
     usual, found = (
         small_gpt({"experts": {**ROUTED, **keys}}, {"expert": 4}).plan(4).chunks[0][1] for keys in ({}, changes)
+    )
+    assert found == usual
+
+
+def test_a_capacity_of_all_tokens_of_a_place_changes_no_row() -> None:
+    """Each of 8 experts, of which a token goes to 2, gets at most all tokens, 4 times its even share."""
+    usual, found = (
+        small_gpt({"experts": {**ROUTED, "routing": "zipf", "skew": 10, **keys}}, {"expert": 4}).plan(4).chunks[0][1]
+        for keys in ({}, {"capacity": 4.0})
     )
     assert found == usual
