@@ -57,9 +57,10 @@ def plan(folder: Path, *words: str) -> Finished:
 def planned_twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished, Finished]:
     """A folder where the same was planned twice, and what the command said; the second plays nothing again."""
     folder = with_files(tmp_path_factory.mktemp("planned"))
-    first = plan(folder, "--cpu-time", "none", "--json")
+    words = ("--cpu-time", "none", "--packets", "2")
+    first = plan(folder, *words, "--json")
     journals = {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()}
-    second = plan(folder, "--cpu-time", "none")
+    second = plan(folder, *words)
     assert {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()} == journals
     return folder, first, second
 
@@ -93,8 +94,11 @@ def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(times[0], abs=1e-6)
 
 
-def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(folder: Path) -> None:
-    done = plan(folder, "--packets", "2", "--hold", "parallel.zero=0", "--json")
+@pytest.mark.xdist_group("planned twice")
+def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(
+    planned_twice: tuple[Path, Finished, Finished],
+) -> None:
+    folder, done, again = planned_twice
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     rows = found["rows"]
@@ -119,9 +123,6 @@ def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(f
     best = run_command(*alone, folder=folder, timeout=TIMEOUT_SECONDS)
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(rows[0]["packets_us"], abs=1e-6)
     assert {row["packets_on"] for row in rows[2:]} <= {None}
-    journals = {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()}
-    again = plan(folder, "--packets", "2", "--hold", "parallel.zero=0")
-    assert {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()} == journals
     assert "keep their order" in again.stdout or "the order of the best changes to 2, 1" in again.stdout
 
 
