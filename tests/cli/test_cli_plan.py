@@ -277,7 +277,7 @@ def test_the_files_own_plan_is_named_whatever_became_of_it(
 ) -> None:
     document = {**MODEL, "model": {**MODEL["model"], **model}, "parallel": parallel}  # type: ignore[dict-item]
     (folder / "model.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    done = plan(folder, "--cpu-time", "1s", "--packets", "0", *words)
+    done = plan(folder, "--cpu-time", "1ns", "--packets", "0", *words)
     assert done.returncode == 0, done.stderr
     assert re.search(f"^file's own +.*{expected}", done.stdout, re.MULTILINE) is not None, done.stdout
 
