@@ -18,6 +18,7 @@ FILES = {
     "-s": INPUTS / "system" / "flat.txt",
     "-n": INPUTS / "network" / "roce-16.yaml",
 }
+SMALL = ["--backends", "flow,ns3", "--scale", "0.2"]
 FINISH_ERROR = 0.02  # flows leave out queues and control; the table of docs/flow.md has 0.2% for such a ring
 
 
@@ -27,7 +28,7 @@ def words(**changed: Path) -> list[str]:
 
 
 def test_a_case_is_played_on_both_backends_and_the_row_tells_the_error() -> None:
-    ran = CliRunner().invoke(compare_command, ["--backends", "flow,ns3", *words(), "--json"], catch_exceptions=False)
+    ran = CliRunner().invoke(compare_command, [*SMALL, *words(), "--json"], catch_exceptions=False)
     row = json.loads(ran.stdout)
     assert row["case"] == "micro-all-reduce.txt"
     assert abs(row["error"]) < FINISH_ERROR
@@ -41,7 +42,7 @@ def test_jobs_of_a_scenario_are_played_on_both_backends_and_its_traffic_is_left_
     traffic = [{"name": "web", "kind": "poisson", "sizes": "1KB", "rate": "1Gbps"}]
     file = tmp_path / "both.yaml"
     file.write_text(json.dumps({"network": str(FILES["-n"]), "jobs": jobs, "traffic": traffic}), encoding="utf-8")
-    asked = ["--backends", "flow,ns3", "--scenario", str(file)]
+    asked = [*SMALL, "--scenario", str(file)]
     row = json.loads(CliRunner().invoke(compare_command, [*asked, "--json"], catch_exceptions=False).stdout)
     assert row["case"] == "both.yaml"
     assert abs(row["error"]) < 5 * FINISH_ERROR
@@ -65,7 +66,7 @@ def test_the_case_may_be_scaled_and_its_keys_set() -> None:
 
 
 def test_losses_are_those_of_packets_whichever_backend_is_right() -> None:
-    command = ["--backends", "ns3,flow", *words(n=INPUTS / "network" / "roce-lossy.yaml"), "--scale", "0.1", "--json"]
+    command = ["--backends", "ns3,flow", *words(n=INPUTS / "network" / "roce-lossy.yaml"), "--scale", "0.05", "--json"]
     ran = CliRunner().invoke(compare_command, command, catch_exceptions=False)
     assert json.loads(ran.stdout)["losses"] != "-"
 

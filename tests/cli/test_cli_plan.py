@@ -37,9 +37,14 @@ NETWORK = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a model and a network."""
+    return with_files(tmp_path)
+
+
+def with_files(folder: Path) -> Path:
+    """Write a model and a network into a folder."""
     for name, document in (("model.yaml", MODEL), ("network.yaml", NETWORK)):
-        (tmp_path / name).write_text(yaml.safe_dump(document), encoding="utf-8")
-    return tmp_path
+        (folder / name).write_text(yaml.safe_dump(document), encoding="utf-8")
+    return folder
 
 
 def plan(folder: Path, *words: str) -> Finished:
@@ -48,8 +53,23 @@ def plan(folder: Path, *words: str) -> Finished:
     return run_command(*command, folder=folder, timeout=TIMEOUT_SECONDS)
 
 
-def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(folder: Path) -> None:
-    done = plan(folder, "--cpu-time", "none", "--json")
+@pytest.fixture(scope="module")
+def planned_twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished, Finished]:
+    """A folder where the same was planned twice, and what the command said; the second plays nothing again."""
+    folder = with_files(tmp_path_factory.mktemp("planned"))
+    words = ("--cpu-time", "none", "--packets", "2")
+    first = plan(folder, *words, "--json")
+    journals = {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()}
+    second = plan(folder, *words)
+    assert {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()} == journals
+    return folder, first, second
+
+
+@pytest.mark.xdist_group("planned twice")
+def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(
+    planned_twice: tuple[Path, Finished, Finished],
+) -> None:
+    folder, done, second = planned_twice
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["open"] == 0
@@ -66,7 +86,7 @@ def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(fol
     assert {"index.html", "plan.json", "study.csv", "frontier.png", "frontier.svg"} <= {
         each.name for each in (folder / "out").iterdir()
     }
-    (told,) = [line for line in plan(folder, "--cpu-time", "none").stdout.splitlines() if line.startswith("run ")]
+    (told,) = [line for line in second.stdout.splitlines() if line.startswith("run ")]
     _, program, *run = shlex.split(told)
     assert (program, run[0]) == ("astra-ns3", "run")
     best = run_command(*run, "--json", folder=folder, timeout=TIMEOUT_SECONDS)
@@ -74,8 +94,11 @@ def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(fol
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(times[0], abs=1e-6)
 
 
-def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(folder: Path) -> None:
-    done = plan(folder, "--packets", "2", "--hold", "parallel.zero=0", "--json")
+@pytest.mark.xdist_group("planned twice")
+def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(
+    planned_twice: tuple[Path, Finished, Finished],
+) -> None:
+    folder, done, again = planned_twice
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     rows = found["rows"]
@@ -100,9 +123,6 @@ def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(f
     best = run_command(*alone, folder=folder, timeout=TIMEOUT_SECONDS)
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(rows[0]["packets_us"], abs=1e-6)
     assert {row["packets_on"] for row in rows[2:]} <= {None}
-    journals = {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()}
-    again = plan(folder, "--packets", "2", "--hold", "parallel.zero=0")
-    assert {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()} == journals
     assert "keep their order" in again.stdout or "the order of the best changes to 2, 1" in again.stdout
 
 
@@ -221,12 +241,12 @@ def test_a_model_without_a_network_is_one_line(folder: Path) -> None:
     assert "no network is named" in done.stderr
 
 
-def test_a_second_plan_plays_nothing_again_and_says_why_the_best_is_the_best(folder: Path) -> None:
-    first = plan(folder, "--cpu-time", "none", "--json")
-    journals = {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()}
-    second = plan(folder, "--cpu-time", "none")
+@pytest.mark.xdist_group("planned twice")
+def test_a_second_plan_plays_nothing_again_and_says_why_the_best_is_the_best(
+    planned_twice: tuple[Path, Finished, Finished],
+) -> None:
+    _, first, second = planned_twice
     assert second.returncode == 0, second.stderr
-    assert {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()} == journals
     found = json.loads(first.stdout)
     assert found["best"] in second.stdout
     times = {row["plan"]: row["time_us"] for row in found["rows"]}
@@ -257,7 +277,7 @@ def test_the_files_own_plan_is_named_whatever_became_of_it(
 ) -> None:
     document = {**MODEL, "model": {**MODEL["model"], **model}, "parallel": parallel}  # type: ignore[dict-item]
     (folder / "model.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    done = plan(folder, "--cpu-time", "1s", "--packets", "0", *words)
+    done = plan(folder, "--cpu-time", "1ns", "--packets", "0", *words)
     assert done.returncode == 0, done.stderr
     assert re.search(f"^file's own +.*{expected}", done.stdout, re.MULTILINE) is not None, done.stdout
 

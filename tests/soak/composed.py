@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.scenario.tenant import Tenant
@@ -14,13 +15,31 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from soak.draw import Draw
 from soak.jobs import draw_workload, read_text
-from soak.relations import SHARE, Found, all_at_once, apart, drawn_request, finish_ps, played, quiet, usable_case
+from soak.relations import (
+    SHARE,
+    Found,
+    all_at_once,
+    apart,
+    changed_network,
+    drawn_request,
+    finish_ps,
+    played,
+    quiet,
+    usable_case,
+)
 from soak.topologies import Parts, draw_scale_up
 
 _TIES = 1.05
 """Packets that come at the same time go in the order of NPUs, which makes a difference of a few packets."""
 _BYTES = 20_000_000
 _LINK = {"link": {"rate": "200Gbps", "delay": "500ns"}}
+_RINGS = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER")
+_RING_SYSTEM = {
+    "scheduling-policy": "FIFO",
+    "preferred-dataset-splits": 1,
+    **{f"{kind}-implementation": ["ring"] for kind in ("all-reduce", "all-gather", "reduce-scatter")},
+    "all-to-all-implementation": ["direct"],
+}
 _GRAINS = 1.001
 """All queues of flows change their proportions a grain at a time."""
 
@@ -126,3 +145,26 @@ def halves(seed: int, folder: Path) -> Found:
         times.append(finish_ps(replace(one, tenants=[job], comm_scale=1.0)))
     whole, parts = times
     return [] if whole <= _TIES * parts and parts <= _TIES * 2 * whole else apart("whole and halves", whole, parts, 1.0)
+
+
+def ring_alone(seed: int, folder: Path) -> Found:
+    """Rings one after the other, in which each NPU hears one other, don't take longer if anything is faster."""
+    draw = Draw(f"ring {seed}")
+    one, (tenant,) = _on_one_switch(draw, 8, [draw.randint(2, 8)])
+    word, size, compute_ns = draw.pick(*_RINGS), draw.between(10_000, 400_000), draw.pick(0, 3_000, 30_000)
+    text = f"DATA\n1\none -1 {compute_ns} NONE 0 0 NONE 0 0 {word} {size} 0\n"
+    system = parse_system({**_RING_SYSTEM, "endpoint-delay": draw.pick(0, 700)})
+    job = replace(tenant, workload=parse_workload(text, "soak.txt"), system=system, passes=2)
+    one = replace(one, tenants=[job], comm_scale=1.0)
+    assert isinstance(one.network, NetworkConfig)
+    document = one.network.document()
+    document["transport"] |= draw.some(0.5, window=draw.pick("8KB", "64KB"))
+    one = replace(one, network=parse_network(document))
+    changes: dict[str, dict[str, Any]] = {
+        "lines twice as fast": {"network": changed_network(one, bps=2)},
+        "half the delays": {"network": changed_network(one, ps=Fraction(1, 2))},
+        "half the computing": {"compute_scale": 0.5},
+    }
+    whole_ps = finish_ps(one)
+    times = {name: finish_ps(replace(one, **keys)) for name, keys in changes.items()}
+    return [f"{name} on {one.backend}: {whole_ps:,}, then {ps:,}" for name, ps in times.items() if ps > whole_ps]

@@ -16,16 +16,17 @@ from pathlib import Path
 import click
 
 from astra_ns3.errors import InputError
-from soak.composed import halves, iterations, jobs_apart, other_seats, same_as_a_job
+from soak.composed import halves, iterations, jobs_apart, other_seats, ring_alone, same_as_a_job
 from soak.idle_keys import idle_keys
-from soak.relations import Found, NotPlayed, as_graph, better, doubled, other_units, written_again
-from soak.scaled import scaled, scaled_scenario
+from soak.relations import Found, NotPlayed, as_graph, better, converted, doubled, other_units, written_again
+from soak.scaled import in_another_order, scaled, scaled_scenario
 
 RELATIONS: Mapping[str, Callable[[int, Path], Found]] = {
     each.__name__.replace("_", "-"): each
     for each in (
         *(scaled, scaled_scenario, other_units, as_graph, better, doubled),
-        *(written_again, same_as_a_job, jobs_apart, other_seats, iterations, halves, idle_keys),
+        *(written_again, converted, same_as_a_job, jobs_apart, other_seats, in_another_order),
+        *(iterations, halves, ring_alone, idle_keys),
     )
 }
 _MOST_SEEDS = 20

@@ -14,16 +14,21 @@ from typing import Any
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import AstraNs3Error
+from astra_ns3.errors import AstraNs3Error, InputError
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export_text
+from astra_ns3.workload.files.chakra.trace import read_chakra
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.changes import changed, write_model
 from astra_ns3.workload.models.workload import read_model
 from soak.case import Case, network_document, write_files
 from soak.cases import random_case
 from soak.draw import Draw
+from soak.jobs import read_text
 from soak.models import model_text
 from soak.requests import request_of
 from soak.rewritten import in_other_units, rewritten, times
@@ -49,6 +54,7 @@ _IDLE = {
     "training.recompute": "selective",
 }
 """Keys that change nothing in some models."""
+_LOSSLESS = "compute: {device: A100-80GB, overlap_slowdown: 1, scale_up_efficiency: 1}\n"
 _GRAPHS = ("graph.json", "graph.graphml", "graph.txt")
 
 
@@ -128,7 +134,7 @@ def all_at_once(workload: Any) -> bool:
     return getattr(workload, "loop", "") == "MICRO"
 
 
-def changed_network(request: RunRequest, **factors: Fraction | int) -> NetworkConfig:
+def changed_network(request: RunRequest | ScenarioRequest, **factors: Fraction | int) -> NetworkConfig:
     """Return the network of a request with all numbers of these units multiplied."""
     assert isinstance(request.network, NetworkConfig)
     return parse_network(rewritten(request.network, times(**factors)))
@@ -179,6 +185,27 @@ def written_again(seed: int, folder: Path) -> Found:
     write_model(model, folder / "again.yaml")
     one, other = (replace(request, workload=each) for each in (model, read_model(folder / "again.yaml")))
     return apart(f"finish on {request.backend}", finish_ps(one), finish_ps(other), 1)
+
+
+def converted(seed: int, folder: Path) -> Found:
+    """A model as SimAI's text, or else as Chakra's traces, takes as long, but for members that end one by one."""
+    drawn = _quiet_request(seed, folder, "ns3", "flow", "analytical")
+    if drawn is None:
+        return None
+    draw, request = drawn
+    dimensions: tuple[int, ...] = request.network.dimensions  # type: ignore[union-attr]
+    model, path = read_text(model_text(draw, dimensions) + _LOSSLESS), folder / "again"
+    unrolling = Unrolling(dimensions, scheduling_policy=request.system.scheduling_policy)  # type: ignore[union-attr]
+    try:
+        warnings = convert(model, "simai", path, unrolling).warnings
+    except InputError:
+        warnings = convert(model, "chakra", path, unrolling).warnings
+    if any("duration_micros" not in warning for warning in warnings):
+        return None
+    groups = folder / "again.groups.json"
+    again = read_workload(path) if path.exists() else read_chakra(path, groups if groups.exists() else None)
+    one, other = (replace(request, workload=each, comm_scale=1.0, passes=1) for each in (model, again))
+    return apart(f"finish on {one.backend}, {type(again).__name__}", finish_ps(one), finish_ps(other), _ANOMALY)
 
 
 def better(seed: int, folder: Path) -> Found:

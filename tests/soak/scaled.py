@@ -132,3 +132,17 @@ def scaled_scenario(seed: int, folder: Path) -> Found:
     if one["statistics"].get("retransmissions") != other["statistics"].get("retransmissions"):
         return None  # of packets that a picosecond decides
     return apart(f"finish on {fast.backend}", k * one["finish_ps"], other["finish_ps"], _CHAOS)
+
+
+def in_another_order(seed: int, folder: Path) -> Found:
+    """Jobs in another order of a scenario's file take the same times, each on the same NPUs from the same time."""
+    case = replace(random_case(seed, 1.0), cores=1)
+    jobs = case.job.get("jobs", ())
+    if case.job["kind"] != SCENARIO or case.files or len(jobs) < 2:
+        return None
+    job = {key: each for key, each in case.job.items() if key != "arrivals"}
+    one, other = (
+        {job["name"]: job["finish_ps"] for job in played(_scenario_in(folder / name, replace(case, job=each)))["jobs"]}
+        for name, each in (("one", job), ("other", {**job, "jobs": jobs[::-1]}))
+    )
+    return [line for name, finish_ps in one.items() for line in apart(name, finish_ps, other[name], 1.0)]

@@ -58,8 +58,6 @@ PHYSICAL = ("ns3", "flow")
 """Backends on which messages share lines."""
 EXCESS = 0.005
 """Of a run's time, that a change may save more than ``at most``: docs/explain.md has 0.4%."""
-RATES = 0.03
-"""The same where a congestion control changes rates: another order of packets gives others."""
 CAVEAT = 0.05
 """The same of a row that holds on a condition, which words behind it name."""
 SECONDS = 2.0
@@ -135,7 +133,6 @@ def explanation(told: Told) -> Faults:
             yield f"the parts of {each.name} add up to {sum(each.parts.values())} ps, not {each.time_ps}"
     if sum(ps for _, ps in explain(told.result, top=1000).npus) != finish_ps:
         yield "times of NPUs on the chain don't add up"
-    controlled = told.asked.network["transport"].get("congestion_control") not in ("none", "static-window")
     rows = [match for match in map(WHAT_IF.match, found.text().splitlines()) if match]
     saved = {}
     for match in rows:
@@ -146,7 +143,7 @@ def explanation(told: Told) -> Faults:
             continue
         changed = told.faster if words == FASTER_LINES else told.changed(words)
         saved[words] = finish_ps - changed.finish_ps
-        excess = CAVEAT if match[0] != match.string else RATES if controlled else EXCESS
+        excess = CAVEAT if match[0] != match.string else EXCESS
         if not told.loses and saved[words] > most_ps + excess * finish_ps:
             yield f"{words}: saves {saved[words] / finish_ps:.1%}, told '{match[0].strip()}'"
     if FASTER_LINES not in saved and not found.remedy and not told.loses:

@@ -9,7 +9,6 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.base import GivenGraph
-from astra_ns3.config.topology.kinds import FileTopology, OwnTopology
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU

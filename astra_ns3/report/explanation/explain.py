@@ -186,7 +186,8 @@ def _what_would_help(
     known, anew = has_accounts(messages), (ANEW,) if nccl_chose_by_lines(run, segments) else ()
     caveats = {FASTER_LINES: anew, **dict.fromkeys((FASTER_NPUS, NO_SLOW_NPUS, NO_DELAYS), (ORDER,))}
     rows = (each for each in found if known or each.change != FASTER_LINES)
-    return tuple(replace(each, caveats=caveats.get(each.change, ())) for each in rows)
+    all_caveats = ((each, dict.fromkeys((*each.caveats, *caveats.get(each.change, ())))) for each in rows)
+    return tuple(replace(each, caveats=tuple(words)) for each, words in all_caveats)
 
 
 def _is_cut_off(metadata: RunDocument) -> bool:

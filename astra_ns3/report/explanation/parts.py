@@ -97,7 +97,7 @@ WHAT_IFS: tuple[tuple[str, str], ...] = (
     (LOSSES, "lost_ps"),
     (NO_ACKNOWLEDGEMENTS, "acknowledgement_ps"),
 )
-"""Changes, and the part of messages that would go."""
+"""Changes, and the part of messages that would go; other waits may go with it."""
 
 KINDS: Mapping[str, str] = {
     COMPUTE: "computing",

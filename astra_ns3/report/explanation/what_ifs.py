@@ -15,6 +15,7 @@ import numpy as np
 
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.frozen import dataclass
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FloorDocument, RunDocument
 from astra_ns3.report.explanation.parts import (
     BUSY,
@@ -28,6 +29,7 @@ from astra_ns3.report.explanation.parts import (
     MESSAGE,
     MORE_CREDIT,
     NIC_WAITS,
+    NO_ACKNOWLEDGEMENTS,
     OPEN_WINDOW,
     OTHER,
     PARTS,
@@ -61,8 +63,6 @@ LOST = ("dropped_frames", "lost_frames", "cut_frames", "down_frames", "silent_fr
 """Counters of frames that were lost, in a queue or on a link."""
 # Counters of a run in which something waited for a timer.
 _OF_TIMERS = (*LOST, "timeouts", "retransmissions", "out_of_order_packets")
-# Rates and windows, which are whole packets, may rise by any factor where they hold messages back for more of the time.
-_MUCH = 0.05
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,11 @@ class Bounds:
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in LOST) else IN_ORDER
-        least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
+        lines = floor if abilities_of(metadata["backend"]).shared_lines else None
+        least_ps = 0 if lines is None else lines.get("lines_ps", lines["time_ps"])
         return cls(
             least_ps,
-            least_ps // 2 if floor is None else floor.get("twice_ps", least_ps // 2),
+            least_ps // 2 if lines is None else lines.get("twice_ps", least_ps // 2),
             _chain_ps(metadata, floor),
             "job" in metadata or has_losses(metadata),
             losses,
@@ -124,12 +125,11 @@ class Bounds:
             max(map(_telemetry, used), default=Fraction(0)),
         )
 
-    def most_ps(self, change: str, time_ps: int, factor: Fraction | None) -> int:
-        """Return how much of the time a change may save at most; ``factor``: by how much it makes anything faster."""
+    def most_ps(self, change: str, time_ps: int) -> int:
+        """Return how much of the time a change may save at most."""
         lines_ps = self.twice_ps if change == FASTER_LINES else self.least_ps
         chain_ps = {FASTER_NPUS: self.chain_ps // 2, NO_SLOW_NPUS: 0}.get(change, self.chain_ps)
-        share_ps = 0 if factor is None or self.by_timers else int(time_ps / factor)
-        return max(0, time_ps - max(lines_ps, chain_ps, share_ps))
+        return max(0, time_ps - max(lines_ps, chain_ps))
 
 
 def has_losses(metadata: RunDocument) -> bool:
@@ -194,13 +194,13 @@ def what_ifs(
     of_parts = sum(parts.get(name, 0) for name in (*PARTS, WHOLE))
     waits = sum(kinds.get(kind, 0) for kind in _WAITING) + of_parts - sum(parts.get(name, 0) for name in _NO_WAITS)
     in_nics = sum(parts.get(name, 0) for name in NIC_WAITS)
-    computing, turns = kinds.get(COMPUTE, 0), parts.get("turn_ps", 0)
+    computing = kinds.get(COMPUTE, 0)
     found: dict[str, int] = {words: parts.get(gone, 0) for words, gone in WHAT_IFS}
     found[bounds.losses] = found.pop(LOSSES)
     found[MORE_CREDIT] = sum(parts.get(name, 0) for name in PAUSED) if bounds.credits else 0
-    found = {words: ps + turns if ps else 0 for words, ps in found.items()}
-    # Others' rates and losses make messages wait behind them, too.
-    found |= {words: waits if found[words] else 0 for words in (LINE_RATE, bounds.losses)}
+    # Messages wait behind others that are held back in the same way, too.
+    found = {words: waits if ps else 0 for words, ps in found.items()}
+    found[NO_ACKNOWLEDGEMENTS] += parts.get("acknowledgement_ps", 0)
     found[LINE_RATE] += int(parts.get("serialisation_ps", 0) * bounds.telemetry) if found[LINE_RATE] else 0
     if not bounds.controlled:
         del found[LINE_RATE]
@@ -216,15 +216,23 @@ def what_ifs(
         computes = computing or bounds.chain_ps
         found[FASTER_NPUS] = time_ps if computes else 0
         found[NO_SLOW_NPUS] = time_ps if computes or slowness.stand else 0
-    pacing, windows = parts.get("pacing_ps", 0), parts.get("window_ps", 0)
-    twice = Fraction(2) if pacing <= _MUCH * time_ps and slowness.factor is not None else None
-    lines = twice if pacing + windows <= _MUCH * time_ps else None
-    factors = {FASTER_LINES: lines, FASTER_NPUS: twice, NO_SLOW_NPUS: slowness.factor}
-    most = (
-        WhatIf(words, min(ps, bounds.most_ps(words, time_ps, factors.get(words)))) for words, ps in found.items() if ps
-    )
-    known = (each for each in most if 0 < each.time_ps < time_ps)  # all of the time says nothing
+    shares = {} if bounds.by_timers or slowness.factor is None else _shares_ps(parts, time_ps, slowness.factor)
+    most = ((words, min(ps, bounds.most_ps(words, time_ps)), shares.get(words, time_ps)) for words, ps in found.items())
+    rows = (WhatIf(words, min(ps, share), caveats=(ORDER,) if share < ps else ()) for words, ps, share in most)
+    known = (each for each in rows if 0 < each.time_ps < time_ps)  # all of the time says nothing
     return tuple(sorted(known, key=lambda each: -each.time_ps))
+
+
+def _shares_ps(parts: Mapping[str, int], time_ps: int, factor: Fraction) -> dict[str, int]:
+    """Return how much changes save that make everything faster by a factor at most, if messages keep their order.
+
+    Rates, and windows of whole packets, may rise by any factor, for earlier messages of a queue pair as well.
+    """
+    rates, windows = (parts.get(name, 0) for name in ("pacing_ps", "window_ps"))
+    changes = {FASTER_LINES: (rates + windows, Fraction(2)), FASTER_NPUS: (rates, Fraction(2))}
+    changes[NO_SLOW_NPUS] = rates, factor
+    held = {words: ps + parts.get("turn_ps", 0) if ps else 0 for words, (ps, _) in changes.items()}
+    return {words: time_ps - int((time_ps - held[words]) / factor) for words, (_, factor) in changes.items()}
 
 
 def parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:

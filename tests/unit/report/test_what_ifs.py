@@ -28,6 +28,7 @@ from astra_ns3.report.explanation.what_ifs import (
     FASTER_NPUS,
     NO_DELAYS,
     NO_SLOW_NPUS,
+    ORDER,
     OTHERS,
     Bounds,
     Slowness,
@@ -41,6 +42,7 @@ RATE = "at line rate always"
 WINDOW = "with a window that never closes"
 CREDIT = "with credit for all of a round trip"
 LOSSES = "without losses"
+ACKNOWLEDGED = "without waiting for acknowledgements"
 NOBODY_SLOW, FREE = Slowness(), Bounds()
 
 
@@ -69,6 +71,21 @@ def test_nothing_twice_as_fast_saves_more_than_half_unless_timers_rates_or_windo
     # A window of one and a half packets is one packet, and twice this window is three.
     assert most({}, {"window_ps": 80, "serialisation_ps": 20}) == {FASTER_LINES: 90, WINDOW: 80}
     assert most({COMPUTE: 20}, {"window_ps": 80})[FASTER_NPUS] == 50
+
+
+def test_time_held_by_a_rate_may_go_as_a_whole_and_the_rest_by_half() -> None:
+    """A rate holds a message for 2 ps, and may hold the messages of its queue pair before it for 18 ps."""
+    parts = {"pacing_ps": 2, "turn_ps": 18, "nic_queue_ps": 60, "serialisation_ps": 20}
+    assert most({}, parts)[FASTER_LINES] == 20 + 80 // 2
+    assert most({}, {**parts, "pacing_ps": 0})[FASTER_LINES] == 50
+    assert most({COMPUTE: 20}, {"pacing_ps": 2, "switch_queue_ps": 78})[FASTER_NPUS] == 2 + 98 // 2
+
+
+def test_twice_as_fast_in_another_order_may_save_more_than_half() -> None:
+    """Lines twice as fast beside delays as they are may let messages come in a better order (Graham 1969)."""
+    parts = {"nic_queue_ps": 80, "serialisation_ps": 20}
+    caveats = [each.caveats for time_ps in (100, 200) for each in what_ifs({}, parts, 0, FREE, time_ps, NOBODY_SLOW)]
+    assert caveats == [(ORDER,), ()]
 
 
 def test_no_row_goes_below_the_floor_and_those_that_may_help_most_are_first() -> None:
@@ -132,8 +149,11 @@ def test_kernels_that_wait_for_messages_may_wait_less() -> None:
 
 
 def test_messages_behind_others_waited_for_what_those_waited_for() -> None:
-    parts = {"turn_ps": 60, "window_ps": 30, "serialisation_ps": 10}
+    """Behind those of their queue pair, and in queues behind any others."""
+    parts = {"turn_ps": 40, "switch_queue_ps": 20, "window_ps": 30, "serialisation_ps": 10}
     assert most({}, parts)[WINDOW] == 90
+    parts = {"turn_ps": 10, "switch_queue_ps": 20, "acknowledgement_ps": 30, "serialisation_ps": 40}
+    assert most({}, parts)[ACKNOWLEDGED] == 60
     assert WINDOW not in most({}, parts, Bounds(windows=False))
     assert WINDOW not in most({}, {"turn_ps": 60, "serialisation_ps": 40})
 
@@ -177,9 +197,13 @@ def test_the_longest_chain_is_that_of_the_floor_or_what_the_reported_npu_compute
     assert Bounds.of({**metadata, "floor": floor}, whole=True).chain_ps == 90
 
 
-def test_lines_need_what_the_floor_says_of_them() -> None:
+def test_lines_need_what_the_floor_says_of_them_where_messages_share_them() -> None:
     metadata = run(**small_run()).metadata
+    metadata["backend"] = "analytical"
     floor: Any = {"time_ps": 90, "kind": "chain", "lines_ps": 70, "twice_ps": 65}
+    found = Bounds.of({**metadata, "floor": floor}, whole=True)
+    assert (found.least_ps, found.twice_ps) == (0, 0)
+    metadata["backend"] = "flow"
     found = Bounds.of({**metadata, "floor": floor}, whole=True)
     assert (found.least_ps, found.twice_ps) == (70, 65)
     del floor["lines_ps"], floor["twice_ps"]  # as of a run before there were chains
