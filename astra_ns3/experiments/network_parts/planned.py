@@ -55,7 +55,9 @@ def as_observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list
     names = " and ".join(sorted(abilities.fills.intersection(Observe.model_fields)))
     on = f"with the backend {options.backend}, but for {names}: it" if names else "on the analytical network, which"
     words = f"key 'observe': without effect {on} has no connections, queues or packets"
-    return network.model_copy(update={"observe": found}), [*unasked, words]
+    sampled = "utilisation_interval_ps" if found.utilisation else ""
+    unsampled = {key: value for key, value in Observe() if key.endswith("interval_ps") and key != sampled}
+    return network.model_copy(update={"observe": found.model_copy(update=unsampled)}), [*unasked, words]
 
 
 def check_grid(network: AnyNetwork) -> None:
