@@ -236,8 +236,8 @@ class Block:
                 yield item
 
 
-_WEIGHTS = 3
-"""The stage of ZeRO that shares weights, too."""
+_GRADIENTS, _WEIGHTS = 2, 3
+"""The stages of ZeRO from which on gradients are shared, and weights, too."""
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,9 @@ class Sharding:
     ``stage``: 0 everybody has all and gradients are all-reduced; 1 optimizer states are shared, 2 gradients, too, 3
     weights, too. Source: S. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
     SC 2020. ``bucket_bytes``: gradients are sent when so many have come together (None: of each block at once; with
-    ``overlap`` off all at the end). ``prefetch``: for how many blocks weights are gathered before they are needed, in
-    stage 3. ``keeps_gathered``: weights stay from the forward to the backward pass of a micro-batch.
+    ``overlap`` off all at the end, of each micro-batch in stages 2 and 3). ``prefetch``: for how many blocks weights
+    are gathered before they are needed, in stage 3. ``keeps_gathered``: weights stay from the forward to the backward
+    pass of a micro-batch.
     """
 
     stage: int = 0
@@ -256,6 +257,11 @@ class Sharding:
     overlap: bool = True
     prefetch: int = 1
     keeps_gathered: bool = False
+
+    @property
+    def shards_gradients(self) -> bool:
+        """Whether an NPU keeps a shard of the gradients, and sends those of each micro-batch."""
+        return self.stage >= _GRADIENTS
 
     @property
     def shards_weights(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
 from astra_ns3.config.formats.plain_graph import PlainGraph
-from astra_ns3.config.model.compute import AnyCompute, Losses, RooflineKeys
+from astra_ns3.config.model.compute import AnyCompute, RooflineKeys
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -12,29 +12,34 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.own import OwnTopology
+from astra_ns3.experiments.nccl.network_of_servers import share_counted
 from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.parts import lines_inside
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 
-def losses_in_force(compute: AnyCompute, system: SystemConfig) -> Losses:
-    """Return what programs lose where a system's collectives are played.
+def inside_share(network: AnyNetwork, workload: AnyWorkload, system: SystemConfig) -> float:
+    """Return the share of the lines inside a node that transfers of a model's device reach.
 
-    A listed device's share of the lines inside a node is the bus bandwidth of a ring of NCCL's. NCCL's channels, where
-    they play, lose it themselves, in what their kernels copy and their packets carry: the lines keep their rate. A
-    share that the user wrote holds with them too.
+    A listed device's share is the bus bandwidth of a ring of NCCL's over the data sheet's rate, also where a line has
+    the lower rate that NCCL counts with. NCCL's channels, where they play, lose it themselves, in what their kernels
+    copy and their packets carry: the lines keep their rate. A share that the user wrote holds for each rate, and with
+    them too.
     """
-    losses = compute.losses
-    if not system.plays_nccl or not _is_measured(compute):
-        return losses
-    return losses._replace(scale_up_efficiency=1.0)
+    if not isinstance(workload, ModelWorkload):
+        return 1.0
+    compute = workload.file.compute
+    share = compute.losses.scale_up_efficiency
+    if share == 1 or not _is_measured(compute):
+        return share
+    return 1.0 if system.plays_nccl else min(share / share_counted(network), 1.0)
 
 
 def left_to_nccl(compute: AnyCompute, system: SystemConfig) -> float | None:
     """Return the device's share of the lines inside nodes where NCCL's channels lose it; None: they don't."""
     share = compute.losses.scale_up_efficiency
-    return None if losses_in_force(compute, system).scale_up_efficiency == share else share
+    return share if system.plays_nccl and share < 1 and _is_measured(compute) else None
 
 
 def network_as_reached(network: AnyNetwork, workload: AnyWorkload, system: SystemConfig) -> AnyNetwork:
@@ -43,10 +48,9 @@ def network_as_reached(network: AnyNetwork, workload: AnyWorkload, system: Syste
     The keys ``scale_up`` of a topology, or the links of a graph, say what lies inside a node. Rates are rounded to
     whole bits per second.
     """
-    if not isinstance(workload, ModelWorkload) or not isinstance(network, NetworkConfig):
+    if not isinstance(network, NetworkConfig):
         return network
-    share = losses_in_force(workload.file.compute, system).scale_up_efficiency
-    topology = network.topology
+    share, topology = inside_share(network, workload, system), network.topology
     if share == 1:
         return network
     if isinstance(topology, (FileTopology, OwnTopology)):

@@ -15,7 +15,7 @@ from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.setting import RunFiles
-from astra_ns3.experiments.device import lost_share, network_as_reached, slowdown_on_device
+from astra_ns3.experiments.device import inside_share, lost_share, network_as_reached, slowdown_on_device
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.given_files import named, place, read_files, told_with_place
 from astra_ns3.experiments.jobs.flows import on_its_connections
@@ -99,6 +99,8 @@ class Inputs:
     """The network's events; the first of several tenants has them. The plan has the changes that they cause."""
     known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
     """Results of :meth:`expected`, by passes."""
+    inside_share: float = 1.0
+    """The share of lines inside nodes that transfers of a model's device reach."""
 
     @property
     def workload(self) -> AnyWorkload:
@@ -120,7 +122,7 @@ class Inputs:
     @property
     def platform(self) -> Platform:
         """The system, the grid and the rules that the workload is played on."""
-        return _platform(self.system, self.tenancy, self.compatibility)
+        return _platform(self.system, self.tenancy, self.compatibility, self.inside_share)
 
     @property
     def graph(self) -> Graph:
@@ -195,7 +197,8 @@ def _load_inputs(
     system_config = _on_servers(system, files, system_config, network_config, tenancy, options, sharing)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
-    platform = _platform(system_config, tenancy, compatibility)
+    share = inside_share(files.network.network, files.workload, files.system)
+    platform = _platform(system_config, tenancy, compatibility, share)
     with named(files.system.source, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)
@@ -227,6 +230,7 @@ def _load_inputs(
         options.backend_name,
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
+        share,
     )
 
 
@@ -347,8 +351,8 @@ def scenario_of(tenants: Sequence[Inputs]) -> Scenario:
     return Scenario(tenants[0].plan, tuple(inputs.tenancy for inputs in tenants))
 
 
-def _platform(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibility) -> Platform:
-    return Platform(system, tenancy.dimensions, tenancy.bandwidths, compatibility)
+def _platform(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibility, inside_share: float) -> Platform:
+    return Platform(system, tenancy.dimensions, tenancy.bandwidths, compatibility, inside_share)
 
 
 def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:

@@ -20,7 +20,7 @@ from astra_ns3.config.training_plan import Block, Degrees, Operation, TrainingPl
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.frozen import dataclass
 from astra_ns3.planning.degrees import Cell, Choice, Space, cut_into
-from astra_ns3.planning.endings import Ending, Endings
+from astra_ns3.planning.endings import EACH_MICRO_BATCH, Ending, Endings
 from astra_ns3.planning.least_times import LeastTimes
 from astra_ns3.planning.orders import OrderFacts, Passes, order_facts
 from astra_ns3.planning.passes import BlockTimes, PassTimes, added
@@ -31,8 +31,8 @@ from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.models.planning import boundary_bytes, layers_of_parts
 from astra_ns3.workload.training.schedules import WorkKind
 
-_EACH_MICRO_BATCH, _GATHERED = 2, 3
-"""Stages of ZeRO from which on gradients go after each micro-batch, and weights are gathered for each use."""
+_GATHERED = 3
+"""The stage of ZeRO from which on weights are gathered for each use."""
 
 
 @dataclass(frozen=True)
@@ -272,10 +272,12 @@ class _Stage:
         updated its own weights. Those of others may come meanwhile, but lines have to carry them.
         """
         ending = self._bounds.ending(self._degrees, zero, self._spans, self._work.blocks)
-        times = self._work.cell.micro_batches if zero >= _EACH_MICRO_BATCH else 1
+        each_batch = zero >= EACH_MICRO_BATCH
+        times = self._work.cell.micro_batches if each_batch else 1
         if not self._work.cell.shape.file.parallel.overlap:
-            begun_ps = passed_ps
-        elif zero >= _EACH_MICRO_BATCH:
+            # Those of earlier micro-batches may go while it waits for other stages.
+            begun_ps = self.passed_ps if each_batch else passed_ps
+        elif each_batch:
             begun_ps = self._fill_ps
         else:
             begun_ps = self.passed_ps - self._last_ps
@@ -290,7 +292,7 @@ class _Stage:
         """Return about what playing gradients and weights takes, for one of its NPUs."""
         ending = self._bounds.ending(self._degrees, zero, self._spans, self._work.blocks)
         batches = self._work.cell.micro_batches
-        gradients = ending.gradients_cpu_ns * (batches if zero >= _EACH_MICRO_BATCH else 1)
+        gradients = ending.gradients_cpu_ns * (batches if zero >= EACH_MICRO_BATCH else 1)
         return gradients + 2 * batches * ending.weights_cpu_ns
 
     def _sent_ps(self, zero: int, ending: Ending, times: int) -> int:

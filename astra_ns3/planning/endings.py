@@ -17,6 +17,9 @@ from astra_ns3.playing.training.sharding import Bucket, Shards
 from astra_ns3.playing.training.step_maker import StepMaker
 from astra_ns3.workload.computing.clock import Clock
 
+EACH_MICRO_BATCH = 2
+"""The stage of ZeRO from which on gradients go after each micro-batch."""
+
 
 class Sent(NamedTuple):
     """Exchanges that go together: how long lines, and dimensions of the grids of their groups, are occupied, in ps."""
@@ -79,7 +82,7 @@ class Endings:
             for bucket in shards.buckets(blocks):
                 assert bucket.reduce is not None
                 gradients.append((bucket.reduce, least(bucket.reduce, degrees)))
-                if self._is_last(number, bucket):
+                if self._is_last(zero, number, bucket):
                     last_ps = max(last_ps, gradients[-1][1].time_ps)
                 after += [] if bucket.gather is None else [(bucket.gather, least(bucket.gather, degrees))]
             gathers = (gather for block in blocks for gather in shards.gathers(block))
@@ -102,9 +105,11 @@ class Endings:
             return 0
         return self._least.exchange(Exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes), degrees).time_ps
 
-    def _is_last(self, part: int, bucket: Bucket) -> bool:
-        """Whether the gradients of a bucket can only go when the stage's last pass is done."""
-        return not self._plan.sharding.overlap or (part == 0 and bucket.block == 0)
+    def _is_last(self, zero: int, part: int, bucket: Bucket) -> bool:
+        """Whether the gradients of a bucket can only go when the stage's last pass, through its first part, is done."""
+        if self._plan.sharding.overlap:
+            return part == 0 and bucket.block == 0
+        return part == 0 or zero < EACH_MICRO_BATCH
 
     def _shards(self, degrees: Degrees, zero: int) -> Shards:
         plan = self.plan(degrees, zero)

@@ -38,7 +38,7 @@ CASES = [
     *(
         (f"pipeline: 2, schedule: {schedule}, zero: {zero}, overlap: {overlap}, bucket: 64KB", "", (4, 2))
         for schedule in ("1f1b", "gpipe", "zero-bubble", "interleaved, virtual_stages: 2")
-        for zero, overlap in ((0, "on"), (0, "off"), (1, "off"), (2, "on"), (3, "on"))
+        for zero, overlap in ((0, "on"), (0, "off"), (1, "off"), (2, "off"), (2, "on"), (3, "on"))
     ),
 ]
 

@@ -47,7 +47,7 @@ def _drawn_plan(seed: int) -> TrainingPlan:
         [[layer] * layers] * parts,
         micro_batches=degrees.pipeline * draw.randint(1, 2),
         schedule=schedule if degrees.pipeline > 1 else "1f1b",
-        sharding=Sharding(draw.randrange(4)),
+        sharding=Sharding(draw.randrange(4), overlap=draw.random() < 0.7),
         tied_parameters=draw.choice([0, PARAMETERS]) if degrees.pipeline > 1 else 0,
         boundary_bytes=10_000,
     )

@@ -27,12 +27,16 @@ from astra_ns3.workload.grids.grid_cut import GridCut
 
 
 class Platform(NamedTuple):
-    """The platform of a workload: the system, NPUs along each dimension, their bandwidths in any unit, the rules."""
+    """The platform of a workload: the system, NPUs along each dimension, their bandwidths in any unit, the rules.
+
+    ``inside_share``: the share of lines inside nodes that transfers of a model's device reach.
+    """
 
     system: SystemConfig
     dimensions: tuple[int, ...]
     bandwidths: tuple[float, ...] | None
     compatibility: Compatibility
+    inside_share: float = 1.0
 
 
 @dataclass(frozen=True)

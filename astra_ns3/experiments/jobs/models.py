@@ -7,7 +7,7 @@ from math import prod
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.model.offload import Interval
 from astra_ns3.config.training_plan import TrainingPlan
-from astra_ns3.experiments.device import left_to_nccl, losses_in_force
+from astra_ns3.experiments.device import left_to_nccl
 from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import told_apart
@@ -62,7 +62,7 @@ class ModelJob(ProgramsJob):
             plan.memory_bytes,
             expert_skew(plan),
             work,
-            losses_in_force(compute, platform.system),
+            compute.losses._replace(scale_up_efficiency=platform.inside_share),
             left_to_nccl(compute, platform.system),
         )
 

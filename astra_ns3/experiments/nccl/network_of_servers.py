@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from math import isclose
+
 from astra_ns3.config.core.plain import Json
+from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import refuse
+from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.server import Server
+from astra_ns3.nccl.servers import SERVERS
 
 _PAYLOAD = 4096
 """Bytes of a RoCE packet: the largest path MTU."""
@@ -15,6 +20,8 @@ _HEADERS = 82
 # Recalled: what a message needs from GPU to GPU through an NVSwitch, and through a switch and two cables outside.
 _NEAR_DELAY, _FAR_DELAY = "250ns", "500ns"
 _BUFFER = "64MiB"
+_ROUNDED = 1e-3
+"""How far a line's rate may be from NCCL's, which people write in whole Gb/s."""
 
 
 def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False) -> NetworkConfig:
@@ -45,6 +52,19 @@ def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False
     return parse_network(document, f"network of {servers} x {server.name}")
 
 
+def share_counted(network: AnyNetwork) -> float:
+    """Return NCCL's rate of NVLinks over the data sheet's, if it is the rate of lines inside servers; else 1."""
+    inside_gbps = place_of(network).inside_bps / 1e9
+    for server in SERVERS.values():
+        if isclose(inside_gbps, _inside_gbps(server), rel_tol=_ROUNDED):
+            return inside_gbps / (server.nvlink_gbytes_per_s * 8)
+    return 1.0
+
+
+def _inside_gbps(server: Server) -> float:
+    return nvlink_gbytes_per_s(server) * 8 * (1 + _HEADERS / _PAYLOAD)
+
+
 def _nics(server: Server, gpus: int) -> int:
     """NICs of a server that its first ``gpus`` GPUs use."""
     if not server.nics:
@@ -59,7 +79,7 @@ def _nics(server: Server, gpus: int) -> int:
 
 
 def _scale_up(server: Server, gpus: int) -> dict[str, Json]:
-    rate = nvlink_gbytes_per_s(server) * 8 * (1 + _HEADERS / _PAYLOAD)
+    rate = _inside_gbps(server)
     if not server.switched and gpus > 1 and _alike(server, gpus):
         links = server.pairs[0][2]
         return {"kind": "full-mesh", "link": {"rate": f"{rate * links / server.nvlinks:g}Gbps", "delay": _NEAR_DELAY}}

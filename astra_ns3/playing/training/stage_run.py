@@ -57,7 +57,8 @@ class StageRun:
     * a layer's exchanges before the next step, or before the end of its backward pass (of the gradient of its input, if
       the schedule does that of its weights apart);
     * what the neighbour sends before the pass that needs it; that what was sent has left, before the update;
-    * all gradients before the update, then those that tensor groups add up, then those of a tied embedding;
+    * all gradients before the update, with ZeRO's stages 2 and 3 without overlap after the pass that makes them; then
+      those that tensor groups add up, then those of a tied embedding;
     * weights that others updated before the first forward pass that needs them, or, without overlap, before it begins;
     * what lies beyond the device before its use, and a checkpoint at its end or, behind, before the next one.
 
@@ -99,16 +100,20 @@ class StageRun:
 
     def _work(self, number: int, planned: PlannedWork) -> Program:
         work = planned.work
+        if work.kind is WorkKind.FORWARD:
+            yield from self._receive(number, work, forward=True)
+            yield from self._forward(number, planned)
+            yield from self._send(number, work, forward=True)
+            return
         if work.kind is WorkKind.WEIGHT:
             yield from self._weight_gradients(number, planned)
-            return
-        forward = work.kind is WorkKind.FORWARD
-        yield from self._receive(number, work, forward=forward)
-        if forward:
-            yield from self._forward(number, planned)
         else:
+            yield from self._receive(number, work, forward=False)
             yield from self._backward(number, planned)
-        yield from self._send(number, work, forward=forward)
+            yield from self._send(number, work, forward=False)
+        if self._script.sharding.shards_gradients and self._late:
+            yield from self._hand_in_late(number, work.micro_batch)
+            yield from wait(self._reducing)
 
     def _forward(self, number: int, planned: PlannedWork) -> Program:
         batch = planned.work.micro_batch
@@ -225,12 +230,18 @@ class StageRun:
         return (yield from post(self._request(gather, label, self._next_weights)))
 
     def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
-        """Send the gradients of full buckets, at once or after the last micro-batch."""
+        """Send the gradients of full buckets, at once or later."""
         for bucket in block.buckets:
             if self._script.reduces_early:
                 yield from self._hand_in(Label(number, block.layer, GRADIENT, batch), bucket)
             else:
                 self._late.append((block.layer, bucket))
+
+    def _hand_in_late(self, number: int, batch: int | None = None) -> Program:
+        """Send the gradients that have waited."""
+        for layer, bucket in self._late:
+            yield from self._hand_in(Label(number, layer, GRADIENT, batch), bucket)
+        self._late.clear()
 
     def _hand_in(self, label: Label, bucket: Bucket) -> Program:
         """Send the gradients of a bucket."""
@@ -246,9 +257,7 @@ class StageRun:
         script = self._script
         if script.offload.pooled:
             yield from self._add_up(number)
-        for layer, bucket in self._late:
-            yield from self._hand_in(Label(number, layer, GRADIENT), bucket)
-        self._late.clear()
+        yield from self._hand_in_late(number)
         yield from wait(self._sent)
         yield from wait(self._reducing)
         if not script.offload.pooled:

@@ -163,8 +163,8 @@ class StageScript:
             uses = work.kind is not WorkKind.WEIGHT
             gathers = uses and not (self.sharding.keeps_gathered and held[work.chunk])
             held[work.chunk] += {WorkKind.FORWARD: 1, WorkKind.WEIGHT: 0}.get(work.kind, -1)
-            each = self.sharding.stage >= 2
-            planned.append(PlannedWork(work, gathers, _makes_gradients(work) and (each or ends[work.chunk] == number)))
+            due = self.sharding.shards_gradients or ends[work.chunk] == number
+            planned.append(PlannedWork(work, gathers, _makes_gradients(work) and due))
         return tuple(planned)
 
     @cached_property

@@ -5,8 +5,8 @@ gradients of weights by themselves, until these are there; what is computed agai
 weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead of
 it. Kept ones stay from a micro-batch's forward to its backward pass, and so does a table that the head uses too (it is
 in the root module of PyTorch's FSDP). With stages 2 and 3 gradients fill a bucket, and with ``overlap`` the one before
-it is on its way meanwhile; without, all of them wait for the end. The head's part of that table's gradient waits for
-the embedding's.
+it is on its way meanwhile; without, those of a pass go together when it has ended. The head's part of that table's
+gradient waits for the embedding's.
 
 An NPU has the block that it works on of each part that lies beyond the device. Besides it has the blocks that are
 loaded ahead, or are on their way out.
@@ -138,7 +138,7 @@ class _Stage:
                     self._gradients.tie(self._tied_bytes)
                 elif (work.chunk, index) == _FIRST:
                     self._gradients.untie()
-                self._gradients.add(work.chunk, index, self._sent[work.chunk][index])
+                self._gradients.add(self._sent[work.chunk][index])
             # The gradient of weights by itself doesn't need these.
             gathered = self._held_bytes if only_weights else self._weights(work.chunk, ahead)
             ring = 0 if only_weights else max(self._ring(block.again), self._ring(block.input_gradient))
@@ -257,21 +257,16 @@ class _Gradients:
         self._full_bytes = plan.sharding.bucket_bytes or 1
         self._overlaps = plan.sharding.overlap
         self._filling = self._leaving = self._tied = 0
-        self._late: set[tuple[int, int]] = set()
         self.bytes = 0
 
-    def add(self, chunk: int, index: int, size: int) -> None:
-        """Add the gradient of a block; without overlap it is summed up with that of other micro-batches."""
-        if self._overlaps:
-            self._filling += size
-            self.bytes += size
-        elif size and (chunk, index) not in self._late:
-            self._late.add((chunk, index))
-            self.bytes += size
+    def add(self, size: int) -> None:
+        """Add the gradient of a block."""
+        self._filling += size
+        self.bytes += size
 
     def tie(self, size: int) -> None:
-        """Keep a part of the first block's gradient until the rest comes, if what it is added to isn't there."""
-        if not self._tied and _FIRST not in self._late:
+        """Keep a part of the first block's gradient until the rest comes."""
+        if not self._tied:
             self._tied = size
             self.bytes += size
 
@@ -281,8 +276,10 @@ class _Gradients:
         self._tied = 0
 
     def leave(self, *, full: bool = False) -> None:
-        """Send what has filled, if it is as much as a bucket or said to be; the one before has arrived by then."""
-        if self._filling and (full or self._filling >= self._full_bytes):
+        """Send what has filled, if a pass has ended (``full``) or overlaps and it is as much as a bucket.
+
+        The one before has arrived by then."""
+        if self._filling and (full or (self._overlaps and self._filling >= self._full_bytes)):
             self.arrived()
             self._leaving, self._filling = self._filling, 0
 
@@ -294,4 +291,3 @@ class _Gradients:
     def finish(self) -> None:
         """All have been sent."""
         self._leaving = self._filling = self.bytes = 0
-        self._late.clear()

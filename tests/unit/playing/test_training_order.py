@@ -252,6 +252,33 @@ def test_zero_2_scatters_each_micro_batchs_gradients() -> None:
     )
 
 
+@pytest.mark.parametrize("schedule", ["1f1b", "zero-bubble"])
+def test_zero_2_without_overlap_waits_for_each_micro_batchs_gradients_behind_its_pass(schedule: str) -> None:
+    plan = plan_of(
+        Degrees(data=2, pipeline=2),
+        [[block("a", 1, parameters=10)], [block("b", 1, parameters=10)]],
+        micro_batches=2,
+        schedule=schedule,
+        sharding=Sharding(2, overlap=False),
+        elements=PLAIN,
+    )
+    steps = [step for step in trace(programs_of(plan), 1) if not step.startswith(("receive", "wait activation"))]
+    scattered = "issue gradient 1.{0} REDUCESCATTER 40; wait gradient 1.{0}"
+    first, second = scattered.format(0), scattered.format(1)
+    passes = {
+        "1f1b": f"""
+            compute f1.0; compute i1.0; compute w1.0; send gradient.0; {first}
+            compute f1.1; compute i1.1; compute w1.1; send gradient.1; {second}
+            """,
+        "zero-bubble": f"""
+            compute f1.0; compute i1.0; send gradient.0; compute f1.1; compute i1.1; send gradient.1
+            compute w1.0; {first}; compute w1.1; {second}
+            """,
+    }
+    end = "wait gradient.0; wait gradient.1; compute update; issue weights 1 ALLGATHER 10; wait weights 1"
+    assert steps == lines(passes[schedule]) + lines(end)
+
+
 def test_zero_3_gathers_weights_one_block_ahead_before_each_use() -> None:
     assert trace(programs_of(_sharded(3))) == lines(
         """

@@ -84,6 +84,25 @@ def test_gradients_overlap_with_the_backward_pass() -> None:
         assert play(plan).finish_ps == 6 * 5_000 + exposed * (2 * MESSAGE_PS + BYTES) + update_ps
 
 
+def test_without_overlap_shards_of_gradients_stop_each_micro_batch() -> None:
+    """ZeRO-2 on 2 NPUs: three reduce-scatters of 1,144 ps behind each micro-batch's pass, and all-gathers at the end.
+
+    On GPipe's two stages of a layer each, the last stage begins its second backward pass behind the first one's
+    reduce-scatter.
+    """
+    message_ps = MESSAGE_PS + BYTES // 2
+    layers = [block(name, 5_000, 2_500, 2_500, PARAMETERS) for name in "abc"]
+    sharding = Sharding(2, overlap=False)
+    alone = plan_of(Degrees(data=2), [layers], micro_batches=4, sharding=sharding)
+    assert play(alone).finish_ps == 4 * (6 * 5_000 + 3 * message_ps) + 3 * PARAMETERS // 2 * 30 + 3 * message_ps
+    stages = plan_of(
+        Degrees(data=2, pipeline=2), [layers[:1], layers[1:2]], micro_batches=2, schedule="gpipe", sharding=sharding
+    )
+    hop_ps = MESSAGE_PS + 1_000
+    passes_ps = 5_000 + hop_ps + 4 * 5_000 + message_ps + hop_ps + 5_000
+    assert play(stages).finish_ps == passes_ps + message_ps + PARAMETERS // 2 * 30 + message_ps
+
+
 def test_weights_are_gathered_while_the_block_before_is_computed() -> None:
     """ZeRO-3 on 2 NPUs: an all-gather takes 1,144 ps, and a reduce-scatter, too.
 

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.studies import INPUTS
 
-from astra_ns3 import Tenant, forecast_scenario
+from astra_ns3 import Tenant, forecast_scenario, run
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
+from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.compute import AnyCompute, Given, Roofline, Table
 from astra_ns3.config.model.devices import DEVICES, Device
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
@@ -212,6 +215,50 @@ def test_a_run_has_the_losses_of_its_models_device_unless_the_model_sets_them() 
 def own_device(**losses: float) -> dict[str, object]:
     peak = {"bfloat16": "1TFLOPS"}
     return {"name": "H100", "peak": peak, "memory": "1GB", "memory_bandwidth": "1TB/s", **losses}
+
+
+# Lines of NCCL's rate (18 NVLinks x 20.6 GB/s and headers) lose what is left of 0.73 of the data sheet's 18 x 25 GB/s.
+@pytest.mark.parametrize(
+    ("rate", "device", "keys", "reached_gbps"),
+    [
+        ("3600Gbps", "H100", {}, 2628),
+        ("3026Gbps", "H100", {}, 2628),
+        ("3025.7Gbps", "H200", {}, 2628),
+        ("3000Gbps", "H100", {}, 2190),
+        ("979Gbps", "A100-40GB", {}, 0.71 * 1200),
+        ("1958Gbps", "A100-80GB", {}, 0.71 * 2400),
+        ("5890Gbps", "B200", {}, 0.73 * 7200),
+        ("3026Gbps", "H100", {"scale_up_efficiency": 0.73}, 0.73 * 3026),
+        ("3026Gbps", own_device(scale_up_efficiency=0.5), {}, 1513),
+    ],
+    ids=str,
+)
+def test_a_devices_share_is_one_of_the_data_sheets_rate(
+    rate: str, device: Any, keys: dict[str, Any], reached_gbps: float
+) -> None:
+    model = changed(LLAMA, {"compute.device": device, **{f"compute.{key}": value for key, value in keys.items()}})
+    config = network(link={"rate": rate, "delay": "250ns"})
+    assert inside(network_as_reached(config, model, USUAL)).link.rate_bps == pytest.approx(reached_gbps * 1e9, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", ["3026Gbps", "3600Gbps"])
+def test_a_ring_of_8_h100_has_its_measured_bandwidth_on_the_ready_network_and_on_the_data_sheets(rate: str) -> None:
+    """All-gathers of 8 x 32 MiB: nccl-tests measure a bus bandwidth of 326 GB/s; ours has RoCE's acknowledgements."""
+    shape = {"layers": 1, "hidden": 16384, "heads": 64, "feed_forward": 1024, "vocabulary": 8}
+    data = {"kind": "transformer", "name": "m", "model": shape, "training": {"sequence": 8192}, "compute": "H100"}
+    model = parse_model_file(Document("m.yaml", {**data, "parallel": {"tensor": 8, "sequence": True}}))
+    kinds = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+    rings = {f"{kind}-implementation": ["ring", "ring"] for kind in kinds}
+    ready = yaml.safe_load((INPUTS / "network" / "roce-dgx-h100.yaml").read_text())
+    ready["topology"]["scale_up"]["link"]["rate"] = rate
+    system = parse_system({**USUAL.document(), **rings})
+    result = run(workload=ModelWorkload(model, "m.yaml"), system=system, network=parse_network(ready), backend="flow")
+    gathers = result.collectives[result.collectives["kind"] == "ALLGATHER"]
+    assert set(gathers["bytes"]) >= {2**25}
+    gather_us = gathers[gathers["bytes"] == 2**25]["duration_us"]
+    assert (7 * 2**25 / gather_us / 1e3).median() == pytest.approx(326, rel=0.05)
+    words = dict(foreseen_rows(result.metadata))["device losses"]
+    assert f"lines inside nodes reach {2628 / float(rate[:-4]):.0%} of their rate" in words
 
 
 # 0.73 of the line is what a ring of NCCL's reaches, and NCCL's channels lose that share by themselves.

@@ -27,6 +27,7 @@ from astra_ns3.workload.memory.peaks import memory_of, memory_warnings, moment_w
 from astra_ns3.workload.memory.stage import Moment, stage_memory
 from astra_ns3.workload.memory.usage import Usage
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
+from astra_ns3.workload.training.schedules import WorkKind
 
 KEPT = 1000
 """Bytes of activations of a block and a micro-batch."""
@@ -214,7 +215,7 @@ def test_gradients_that_are_kept_in_shards_are_whole_until_a_bucket_has_gone(sha
     assert peak(plan, 0, "buckets") == expected
 
 
-def test_gradients_of_all_parts_of_a_stage_are_whole_until_the_end_without_overlap() -> None:
+def test_without_overlap_gradients_of_a_micro_batchs_pass_are_whole_until_it_has_ended() -> None:
     """Two parts of three blocks on each of two stages, 200 bytes of gradient a block."""
     keys: dict[str, Any] = {
         "schedule": "interleaved",
@@ -223,7 +224,9 @@ def test_gradients_of_all_parts_of_a_stage_are_whole_until_the_end_without_overl
         "data": 4,
     }
     plan = plan_of(2, 2, 3, block=Block("b", (), parameters=100), **keys)
-    assert peak(plan, 0, "buckets") == 6 * 200
+    moments = [moment for moment in stage_memory(plan, 0).moments if moment.work is not None]
+    backward = [moment.work.kind is WorkKind.BACKWARD for moment in moments if moment.work is not None]
+    assert [moment.usage.buckets for moment in moments] == [3 * 200 if back else 0 for back in backward]
 
 
 @pytest.mark.parametrize(
@@ -246,8 +249,7 @@ def test_a_table_that_the_head_uses_too_is_whole_there_and_so_is_its_gradient_un
     moments = stage_memory(TrainingPlan("m", "m.yaml", Degrees(data=4), (blocks,), **keys), 0).moments
     assert [moment.usage.gathered for moment in moments] == [gathered] * 4 + [0]
     assert [moment.usage.buckets for moment in moments][1::2] == [waiting] * 2
-    late = waiting if not sharding.overlap else 0
-    assert [moment.usage.buckets for moment in moments][::2] == [0, late, 0]
+    assert [moment.usage.buckets for moment in moments][::2] == [0] * 3
 
 
 @pytest.mark.parametrize("zero", [2, 3])
