@@ -13,7 +13,7 @@ from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.planning.bounds import Bound
-from astra_ns3.planning.degrees import Space, is_as_in
+from astra_ns3.planning.degrees import Choice, Space, is_as_in
 from astra_ns3.planning.search import Played, Search
 from astra_ns3.system.file import parse_system
 
@@ -69,6 +69,23 @@ def test_bounds_hold_for_npus_that_compute_faster_than_usual() -> None:
     bounds = case.bounds(space)
     times = case.times_ps(space, [bound.choice for bound in bounds])
     assert all(bound.time_ps <= times[bound.choice] + ROUNDING_PS for bound in bounds)
+
+
+def test_bounds_hold_where_each_micro_batchs_gradients_are_waited_for() -> None:
+    """Without overlap, ZeRO's stages 2 and 3 send gradients while a pipeline's stage would wait for others."""
+    case = Case(small_llama(samples=4, parallel={"overlap": False}), rings(), one_switch(4, "50Gbps"))
+    space = case.space
+    bounds = [bound for bound in case.bounds(space) if bound.choice.zero >= 2 and "tensor" not in bound.choice.name]
+    times = case.times_ps(space, [bound.choice for bound in bounds])
+    assert all(bound.time_ps <= times[bound.choice] + ROUNDING_PS for bound in bounds)
+    assert any("pipeline" in bound.choice.name for bound in bounds)
+    assert bounds_near(bounds, times, "data 4, zero 2, micro-batch 1") > 0.8
+
+
+def bounds_near(bounds: Sequence[Bound], times: dict[Choice, int], name: str) -> float:
+    """Return the bound on a choice over what its run takes."""
+    (bound,) = (bound for bound in bounds if bound.choice.name == name)
+    return bound.time_ps / times[bound.choice]
 
 
 def test_bounds_are_near_what_runs_take_where_little_is_hidden() -> None:
