@@ -50,7 +50,7 @@ class Routing(ConfigModel):
         if self.is_drawn and self.npus_per_node is None:
             raise key_error("npus_per_node", f"is missing: {why} needs it")
         refuse_key(
-            not self.is_drawn and self.npus_per_node is not None,
+            self.npus_per_node is not None and self.node_limit is None and self.dispatch.form is None,
             "npus_per_node",
             "stands alone; expected node_limit or dispatch: {form: normal} beside it",
         )

@@ -76,7 +76,7 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
         routing = "" if experts.routing == UNIFORM else "expert is 1"
         skew = "" if experts.skew is None else "expert is 1"
         limit = "expert is 1" if experts.is_drawn else ""
-        nodes = {"node_limit": limit, "npus_per_node": limit, "dispatch": "expert is 1"}
+        nodes = {"node_limit": limit, "npus_per_node": "expert is 1", "dispatch": "expert is 1"}
         return {"routing": routing, "skew": skew, "seed": "expert is 1", **nodes}
     unpopular = not experts.exponent and not experts.is_drawn
     seed = "nothing is drawn" if unpopular else ""
@@ -87,4 +87,11 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
     npus = (experts.node_limit or 0) * (experts.npus_per_node or 0)
     limited = experts.dispatch.form is None or npus < degrees.expert * degrees.tensor
     limit = "" if limited else "experts are on no more nodes"
-    return {"seed": seed, "capacity": capacity, "dispatch.pieces": pieces, "node_limit": limit}
+    per_node = "" if experts.is_drawn else f"dispatch.form isn't {NORMAL}"
+    return {
+        "seed": seed,
+        "capacity": capacity,
+        "npus_per_node": per_node,
+        "dispatch.pieces": pieces,
+        "node_limit": limit,
+    }

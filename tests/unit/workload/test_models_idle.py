@@ -51,6 +51,7 @@ def test_attention_of_a_ring_is_fused_whatever_the_file_says_and_keeps_no_scores
 
 ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
 BY_NODE = {"dispatch": {"form": "normal"}, "npus_per_node": 2}
+LOW_LATENCY = {"form": "low-latency"}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,8 @@ BY_NODE = {"dispatch": {"form": "normal"}, "npus_per_node": 2}
         ({"seed": 3}, 4, "seed (nothing is drawn)"),
         ({"capacity": 1.0}, 4, "capacity (all experts are chosen alike)"),
         ({"routing": "zipf", "skew": 0, "seed": 2}, 4, "seed (nothing is drawn)"),
+        ({"dispatch": LOW_LATENCY, "npus_per_node": 2}, 4, "npus_per_node (dispatch.form isn't normal)"),
+        ({"dispatch": LOW_LATENCY, "npus_per_node": 2, "node_limit": 1}, 4, ""),
         ({"capacity": 0.5}, 1, ""),
         ({"routing": "zipf", "skew": 2, "seed": 3}, 4, ""),
         ({"routing": "zipf", "capacity": 1.5, "seed": 3}, 1, ""),
@@ -107,6 +110,14 @@ def test_pieces_are_told_where_no_message_is_cut(experts: dict[str, Any], expect
     model = small_gpt({"experts": {**ROUTED, **experts, "dispatch": dispatch}}, {"expert": 4})
     told_of = "model.experts.dispatch.pieces (dispatch.form isn't normal)"
     assert any(told_of in words for words in model.warnings(4)) == expected
+
+
+def test_a_study_of_forms_of_dispatch_may_keep_the_key_of_nodes() -> None:
+    plans = [
+        small_gpt({"experts": {**ROUTED, "dispatch": LOW_LATENCY, **keys}}, {"expert": 4}).plan(4)
+        for keys in ({}, {"npus_per_node": 2})
+    ]
+    assert plans[0].chunks == plans[1].chunks
 
 
 @pytest.mark.parametrize("changes", [{"capacity": 1.0}, {"capacity": 2.0}, {"seed": 5}, {"capacity": 1.0, "seed": 4}])
