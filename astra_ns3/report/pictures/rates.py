@@ -29,7 +29,7 @@ _QUANTITIES = {
     "congestion_window_bytes": ("window", "congestion window", (10**3, "KB")),
     "rtt_ps": ("round trip", "round trip", (10**6, "us")),
 }
-_GO_ON = "A curve goes on after the pair's last message, whose end wasn't recorded."
+_GO_ON = "Curves go on after a pair's last message."
 _PAIR = re.compile(r"(\d+)[->,](\d+)")
 
 Pair = tuple[int, int, int]
@@ -110,7 +110,7 @@ def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until: Mapping[Pair, 
         curves.append(
             Curve(at / time[0], y / scale, step=True, width=0.8, name=named, colour=COLOURS[pairs.index(pair)])
         )
-    return Panel(x, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, height=1.2)
+    return Panel(x, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, height=1.4)
 
 
 def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
