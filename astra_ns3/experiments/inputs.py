@@ -10,6 +10,7 @@ from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
+from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
@@ -214,7 +215,7 @@ def _load_inputs(
     unused += unlike_nodes(files.workload, network_config)
     restarts = sharing is not None and sharing.tenant.restart is not None
     slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
-    if not isinstance(files.workload, (FlowList, FlowStream)):
+    if not isinstance(files.workload, (FlowList, FlowStream, GraphWorkload)):
         unused += told_with_place(system, waits_for_slow(slowdown, system_config))
     return Inputs(
         job,

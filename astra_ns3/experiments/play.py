@@ -40,6 +40,7 @@ from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import waiting_line
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome, late_warnings, tries_of
+from astra_ns3.units import counted
 
 _Playing = tuple[Member, Inputs, RunRecords, Outcome]
 
@@ -330,12 +331,18 @@ def _warnings(
     outcome: Outcome,
     error: AstraNs3Error | None,
 ) -> Iterator[str]:
-    """Warn of a tenant's flows that say little, a slowdown that slowed nothing, and failures after its end."""
+    """Yield warnings of flows that say little, slowdowns without effect, open collectives, and late failures."""
     shares, (tenant, _) = abilities_of(tenants[0].backend).needs_packets, request.parts[number]
     yield from flow_warnings(records.flows, tenants[0].plan.of_packets if shares else None)
     if error is None:
         yield from slowdown_warnings(tenants[number].slowdown, records)
         yield from ended_unstored(tenants[number].workload, records.finish_ps)
+    left = sum(record.end_ps is None for record in records.collectives)
+    if error is None and outcome.ended_by == PROGRAMS and left:
+        yield (
+            f"{counted(left, 'collective')} had not ended when the loop did, and the finish leaves them out: end the "
+            "loop with steps.drain()"
+        )
     if error is None and tenant is not None and tenant.restart is not None and outcome.start_ps is not None:
         fails = [(time_ps, tenant.place) for time_ps in tenant.restart.fails_ps]
         yield from late_warnings(fails, "failures", "the job", outcome.start_ps + records.finish_ps)

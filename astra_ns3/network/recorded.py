@@ -217,7 +217,7 @@ CONNECTION_QUANTITIES: Mapping[str, str] = {
 }
 """Values of ``quantity`` in connections, and what the number is."""
 QUEUE_PAIR_QUANTITIES: Mapping[str, str] = {
-    "rate_bps": "rate at which packets are paced",
+    "rate_bps": "rate at which packets may be sent, also while none are",
     "window_bytes": "most bytes in flight; 0: no limit",
     "alpha_millionths": "the control's estimate of congestion, times 10^6: alpha of `dcqcn` and `dctcp`, U of `hpcc` "
     "and `hpcc-pint`; of `timely` the mean change of the round trip over the minimum round trip, below 0 while queues "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import log
 from typing import ClassVar
 
 import numpy as np
@@ -46,7 +47,9 @@ FAR_FROM_ROUND_TRIP = 100
 USUAL_MIN_RTO_PS = 10 * PS_PER_MS
 """That of a file that names none, and usual in data centres: what is not above it is nobody's mistake."""
 MOST_SEGMENTS_OF_VEGAS = 20
-"""In a round trip; measured, docs/tcp.md: below it Vegas takes at most 1.15 times the ideal."""
+"""In a round trip; below it Vegas takes at most 1.16 times the ideal (benchmarks/tcp_slow_start.py)."""
+_HYSTART_SEGMENTS, _HYSTART_PS, _ROUND_TRIPS_OF_GROWTH = 20, 2 * PS_PER_MS, 20
+"""Where ns-3's Cubic leaves slow start, in round trips below HyStartAckDelta; then it grows by 1 in CntClamp."""
 _FLOW_ERRORS = "TCP roughly: finish times without losses were -63% to +2% off those of packets"
 
 
@@ -224,14 +227,25 @@ def _segment_warnings(keys: TcpTransport, parameters: TcpParameters) -> Iterator
 
 
 def _control_warnings(parameters: TcpParameters, outline: NetworkOutline) -> Iterator[str]:
-    """Vegas where a round trip holds many segments: ns-3's takes the time of a few full ones for a queue."""
-    in_flight = base_round_trip_ps(parameters, outline) * outline.slowest_bps // (8 * PS_PER_SECOND)
-    held = in_flight // parameters.segment_bytes
+    """Yield warnings of Vegas and Cubic where a round trip holds many segments.
+
+    ns-3's Vegas takes the time of a few full ones for a queue, and its Cubic the start of the next round trip.
+    """
+    round_trip_ps = base_round_trip_ps(parameters, outline)
+    held = round_trip_ps * outline.slowest_bps // (8 * PS_PER_SECOND) // parameters.segment_bytes
+    most = min(held, parameters.window_bytes // parameters.segment_bytes)
     if parameters.type_id == "ns3::TcpVegas" and held > MOST_SEGMENTS_OF_VEGAS:
         yield (
             f"congestion_control Vegas: a round trip holds {held} segments, and above {MOST_SEGMENTS_OF_VEGAS} ns-3's "
             "Vegas takes its own segments for a queue and can stay at a quarter of the line (docs/tcp.md): choose "
             "another, or a larger mtu"
+        )
+    if parameters.type_id == "ns3::TcpCubic" and most > 2 * _HYSTART_SEGMENTS and round_trip_ps < _HYSTART_PS:
+        fills_ps = round(_ROUND_TRIPS_OF_GROWTH * round_trip_ps * log(most / _HYSTART_SEGMENTS))
+        yield (
+            f"congestion_control Cubic: a round trip holds {held} segments, but below 2 ms ns-3's Cubic leaves slow "
+            f"start at about {_HYSTART_SEGMENTS}, so a connection takes about {format_time(fills_ps)} to fill its line "
+            "(docs/tcp.md): choose another, or turn HyStart off in a hook"
         )
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from astra_ns3.errors import refuse, required
-from astra_ns3.report.figures.curves import Steps, gathered, steps
+from astra_ns3.report.figures.curves import Real, Steps, gathered, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, Unit, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
-from astra_ns3.report.records import Recorded, end_of, table_of, time_of
+from astra_ns3.report.records import Recorded, end_of, stop_of, table_of, time_of
 from astra_ns3.report.tables import Numbers, Records, how_to_record
 from astra_ns3.units import counted, ordinal
 
@@ -24,11 +24,12 @@ _TABLES = ("queue_pairs", "connections")
 _MOST_BINS = 300
 # Name in a file, name on a page, and there its unit.
 _QUANTITIES = {
-    "rate_bps": ("rate", "rate", (10**9, "Gb/s")),
+    "rate_bps": ("allowed rate", "allowed rate", (10**9, "Gb/s")),
     "window_bytes": ("window", "window", (10**3, "KB")),
     "congestion_window_bytes": ("window", "congestion window", (10**3, "KB")),
     "rtt_ps": ("round trip", "round trip", (10**6, "us")),
 }
+_GO_ON = "Curves go on after a pair's last message."
 _PAIR = re.compile(r"(\d+)[->,](\d+)")
 
 Pair = tuple[int, int, int]
@@ -46,17 +47,46 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     foremost = sorted(counts, key=lambda pair: (-counts[pair], pair))[:MOST_PAIRS]
     pairs = _chosen(counts, choice.select) or sorted(foremost)
     until_ps = end_of(records.metadata)
+    ends = _last_ends(records)
     time = time_unit(until_ps)
+    x = Axis(time_of(records), time[1], 0, until_ps / time[0], grid=True)
     panels, words = [], list[str]()
-    for name in _QUANTITIES:
-        own = {pair: lines[name, pair] for pair in pairs if (name, pair) in lines}
-        if any(values.any() for _, values in own.values()):  # a window of 0 throughout means that there is none
-            panels.append(_panel(name, own, pairs, until_ps, time, time_of(records)))
-            words.append(f"{_QUANTITIES[name][0]}s")
+    for name, own in _drawn(lines, pairs).items():
+        until = {pair: until_ps if ends is None else ends.get(pair[:2], until_ps) for pair in own}
+        panels.append(_panel(name, own, pairs, until, time, x))
+        words.append(f"{_QUANTITIES[name][0]}s")
     if not panels:
         panels = [Panel(Axis(), Axis(), (), empty="no rate or window was recorded of these pairs", height=1.2)]
     title = f"{' and '.join(words) or 'rates'} {_whose(pairs)}"
-    return Figure(panels, title=title, around=0.7, legend=(3, 6), share_x=True)
+    missing = _GO_ON if words and ends is None else ""
+    return Figure(panels, title=title, around=0.7, legend=(3, 6), share_x=True, missing=missing)
+
+
+def _drawn(lines: Mapping[tuple[str, Pair], tuple[Numbers, Numbers]], pairs: Sequence[Pair]) -> dict[str, Lines]:
+    """Return what a control sets of the pairs: no window that is 0 throughout, nor a fixed rate beside windows."""
+    drawn: dict[str, Lines] = {}
+    for name in _QUANTITIES:
+        own = {pair: lines[name, pair] for pair in pairs if (name, pair) in lines}
+        if any(values.any() for _, values in own.values()):
+            drawn[name] = own
+    varies = {name for name, own in drawn.items() if any(np.ptp(values) for _, values in own.values())}
+    if "window_bytes" in varies and "rate_bps" not in varies:
+        drawn.pop("rate_bps", None)
+    return drawn
+
+
+def _last_ends(records: Records) -> dict[tuple[int, int], int] | None:
+    """Return when the last message of each pair of NPUs ended; None: the run was stopped, or didn't record them."""
+    table = table_of(records, "completions") or table_of(records, "flows")
+    if table is None or stop_of(records.metadata):
+        return None
+    ends: dict[tuple[int, int], int] = {}
+    for batch in table.batches(["source", "destination", "end_ps"]):
+        order = np.argsort(batch["end_ps"], kind="stable")
+        pairs = zip(*(batch[name][order].tolist() for name in ("source", "destination")), strict=True)
+        for pair, end_ps in dict(zip(pairs, batch["end_ps"][order].tolist(), strict=True)).items():
+            ends[pair] = max(end_ps, ends.get(pair, 0))
+    return ends
 
 
 def _whose(pairs: Sequence[Pair]) -> str:
@@ -68,19 +98,19 @@ def _whose(pairs: Sequence[Pair]) -> str:
     return f"from {source} to {to}"
 
 
-def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until_ps: int, time: Unit, clock: str) -> Panel:
+def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until: Mapping[Pair, int], time: Unit, x: Axis) -> Panel:
     most = max(int(values.max()) for _, values in lines.values())
     word, _, unit = _QUANTITIES[name]
     scale, unit_name = {"rate_bps": unit, "rtt_ps": time_unit(most)}.get(name) or size_unit(most)
     curves = []
     for pair, (times, values) in lines.items():
-        x, y = steps(times, values, until_ps)
+        within = times <= until[pair]
+        at, y = steps(times[within], values[within], until[pair])
         named = f"NPU {pair[0]} to {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else "")
         curves.append(
-            Curve(x / time[0], y / scale, step=True, width=0.8, name=named, colour=COLOURS[pairs.index(pair)])
+            Curve(at / time[0], y / scale, step=True, width=0.8, name=named, colour=COLOURS[pairs.index(pair)])
         )
-    x_axis = Axis(clock, time[1], 0, until_ps / time[0], grid=True)
-    return Panel(x_axis, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, height=1.2)
+    return Panel(x, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, height=1.4)
 
 
 def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
@@ -115,8 +145,10 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
                 notes.append(f"{shown.name}: no {name} was ever limited.")
             elif pairs:
                 y = Axis(name, unit, 0, 1.05 * highest / factor)
+                ends = _last_ends(shown.run)
                 lines = [
-                    Curve(curves.edges_ps / time[0], curves.curve(pair) / factor, step=True, colour=ON_PAGES[index],
+                    Curve(curves.edges_ps / time[0], _ended(curves, pair, ends) / factor, step=True,
+                          colour=ON_PAGES[index],
                           name=f"{pair[0]} → {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else ""))
                     for index, pair in enumerate(pairs[:MOST_PAIRS])
                 ]  # fmt: skip
@@ -129,6 +161,11 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
     return Figure(panels, [*notes, f"The highest value in each {ordinal(bins)} of the time."])
+
+
+def _ended(curves: Steps[Pair], pair: Pair, ends: dict[tuple[int, int], int] | None) -> Real:
+    """Return a pair's curve until its last message ended."""
+    return np.where(curves.edges_ps > (ends or {}).get(pair[:2], np.inf), np.nan, curves.curve(pair))
 
 
 def _curves(shown: Shown, end_ps: int, bins: int) -> dict[str, tuple[Steps[Pair], list[Pair]]]:

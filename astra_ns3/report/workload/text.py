@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from astra_ns3.config.graph_workload import GraphWorkload
@@ -47,11 +47,12 @@ def overview_document(workload: GraphWorkload, found: Overview) -> dict[str, Any
 def overview_text(document: Mapping[str, Any], found: Overview) -> str:  # what overview_document gives
     """The same for people; communicators of one size are counted together."""
     npus = document["npus"]
+    computed = _span(found.compute_ps, format_time)
     rows = {
         "workload": f"{document['source']}, {document['format']}, {counted(npus, 'NPU')}",
         "nodes": f"{document['nodes']:,}, {document['dependencies']:,} dependencies, {document['levels']:,} levels",
         "": ", ".join(f"{count:,} {kind}" for kind, count in document["kinds"].items()),
-        "compute": f"{_span(document['compute_ps'])} on each NPU" if max(found.compute_ps) else "no computations",
+        "compute": f"{computed} on each NPU" if max(found.compute_ps) else "no computations",
         "critical path": f"{format_time(document['critical_path_ps'])} where communication takes no time",
     }
     if document["host_ps"]:
@@ -73,7 +74,8 @@ def _collective_lines(found: Overview, npus: int) -> list[str]:
     together: dict[tuple[str, int], tuple[Share, set[str]]] = {}
     for key, share in found.collectives.items():
         whole, groups = together.setdefault((key.collective, key.members), (Share(), set()))
-        whole.nodes, whole.bytes = whole.nodes + share.nodes, whole.bytes + share.bytes
+        whole.nodes += share.nodes
+        whole.bytes_of.update(share.bytes_of)
         groups.add(key.group)
     lines = [_line(CollectiveKey(kind, "", members), *rest, npus) for (kind, members), rest in sorted(together.items())]
     more = [f"{'':<14} and {counted(len(lines) - _MOST_LINES, 'more kind')}"] if len(lines) > _MOST_LINES else []
@@ -82,10 +84,11 @@ def _collective_lines(found: Overview, npus: int) -> list[str]:
 
 def _line(key: CollectiveKey, share: Share, groups: set[str], npus: int) -> str:
     of = "all NPUs" if groups == {""} else f"{counted(len(groups), 'communicator')} of {key.members:,}"
-    each = share.bytes // max(key.members * len(groups), 1) if groups != {""} else share.bytes // npus
-    return f"{key.collective:<14} {share.nodes // max(key.members, 1):,} in {of}, {format_bytes(each)} on each NPU"
+    each = _span(share.bytes_of.values(), format_bytes)
+    on = "each NPU" if len(share.bytes_of) == npus else f"each of {counted(len(share.bytes_of), 'NPU')}"
+    return f"{key.collective:<14} {share.nodes // max(key.members, 1):,} in {of}, {each} on {on}"
 
 
-def _span(times: Mapping[str, int]) -> str:
-    least, most = format_time(times["least"]), format_time(times["most"])
+def _span(numbers: Collection[int], worded: Callable[[int], str]) -> str:
+    least, most = worded(min(numbers)), worded(max(numbers))
     return least if least == most else f"{least} to {most}"

@@ -23,15 +23,20 @@ class CollectiveKey(NamedTuple):
 
 @dataclass
 class Share:
-    """``nodes`` of all NPUs, and the bytes of their buffers or messages."""
+    """``nodes`` of all NPUs, and the bytes of the buffers or messages that each NPU has, by NPU."""
 
     nodes: int = 0
-    bytes: int = 0
+    bytes_of: Counter[int] = field(default_factory=Counter)
 
-    def add(self, bytes_: int) -> None:
-        """One more node."""
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all NPUs."""
+        return self.bytes_of.total()
+
+    def add(self, npu: int, bytes_: int) -> None:
+        """Count one more node of an NPU."""
         self.nodes += 1
-        self.bytes += bytes_
+        self.bytes_of[npu] += bytes_
 
 
 @dataclass
@@ -82,9 +87,9 @@ def _count(found: Overview, npu: int, node: GraphNode, members: Mapping[str, int
     if node.kind is NodeKind.COLLECTIVE:
         of = members.get(node.group, 0) if node.group else npus
         word = "none" if node.collective is None else node.collective.name.lower()
-        found.collectives.setdefault(CollectiveKey(word, node.group, of), Share()).add(size)
+        found.collectives.setdefault(CollectiveKey(word, node.group, of), Share()).add(npu, size)
     elif node.kind is NodeKind.SEND:
-        found.messages.add(size)
+        found.messages.add(npu, size)
         found.pairs.add((npu, -1 if node.peer is None else node.peer))
     elif node.kind in _MEMORY:
         found.memory_bytes += node.tensor_bytes or 0

@@ -78,6 +78,17 @@ def test_the_text_says_how_large_communicators_are() -> None:
     ]
 
 
+def test_an_npu_of_several_communicators_has_the_bytes_of_all(tmp_path: Path) -> None:
+    """NPU 0 is in the groups 0-1 and 0-2, NPU 1 in the first, and NPU 3 in none."""
+    first = raw.node(1, raw.COLLECTIVE, comm_type=0, comm_size=100_000, pg_name="1")
+    second = raw.node(2, raw.COLLECTIVE, comm_type=0, comm_size=30_000, pg_name="2")
+    folder = raw.write_traces(tmp_path, [[first, second], [first], [second], [raw.node(0, raw.COMPUTE)]])
+    groups = tmp_path / "groups.json"
+    groups.write_text(json.dumps({"1": [0, 1], "2": [0, 2]}), encoding="utf-8")
+    (line,) = show(str(folder), "--groups", str(groups)).output.splitlines()[-1:]
+    assert line == "all_reduce     2 in 2 communicators of 2, 30 KB to 130 KB on each of 3 NPUs"
+
+
 def test_a_loop_is_shown_as_the_graph_of_a_pass() -> None:
     lines = show(DLRM, "--dimensions", "2x2").output.splitlines()
     assert lines[0] == f"workload       {DLRM}, unrolled, 4 NPUs"

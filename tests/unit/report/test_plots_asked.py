@@ -170,7 +170,7 @@ def test_slowdowns_of_few_messages_are_said_to_be(messages: int, note: str, tmp_
         ("queues", (), "small (out): queues and pauses of 3 ports"),
         ("queues", "host0", "small (out): queues and pauses of port host0 to switch0"),
         ("queues", "switch0", "small (out): queues and pauses of port switch0:1 to host1"),
-        ("rates", "0-1", "small (out): rates and windows from NPU 0 to NPU 1"),
+        ("rates", "0-1", "small (out): allowed rates and windows from NPU 0 to NPU 1"),
     ],
 )
 def test_a_title_names_the_run_the_quantity_and_the_place(kind: str, select: str, title: str, folder: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_title_names_the_run_the_quantity_and_the_place(kind: str, select: str
 def test_a_title_names_ends_that_pairs_have_in_common(ends: list[tuple[int, int]], where: str, tmp_path: Path) -> None:
     path = run_folder(tmp_path)
     write_pairs(path, "queue_pairs", [(US, source, to, "rate_bps", 10**9) for source, to in ends])
-    assert picture(path, "rates").get_suptitle().endswith(f": rates {where}")
+    assert picture(path, "rates").get_suptitle().endswith(f": allowed rates {where}")
 
 
 def test_a_job_of_a_scenario_is_named(tmp_path: Path) -> None:

@@ -302,15 +302,27 @@ def test_pauses_name_what_stops_ports(switch: str, words: str, copy: Path) -> No
     assert picture(copy, "queues").axes[1].get_xlabel() == f"time {words} (us)"
 
 
-def test_rates_of_the_pairs_chosen_are_drawn(folder: Path) -> None:
-    figure = picture(folder, "rates", select="0-1")
-    rate, window = lines(figure), lines(figure, 1)
-    finish_us = astra_ns3.Result.load(folder).finish_ps / US
-    assert len(rate) == 1
-    assert rate[0][0] == pytest.approx([1, 5, finish_us])
-    assert rate[0][1] == [100, 25, 25]
-    assert window[0][1] == [40, 40]
-    assert [axes.get_ylabel() for axes in figure.axes] == ["rate (Gb/s)", "window (KB)"]
+def test_rates_of_the_pairs_chosen_are_drawn(copy: Path) -> None:
+    """The rate falls to 25 at 5 us; by flows.parquet the pair's last message has ended before, at 2 us."""
+    finish_us = astra_ns3.Result.load(copy).finish_ps / US
+    for recorded, times, rates in ((True, [1, 2], [100, 100]), (False, [1, 5, finish_us], [100, 25, 25])):
+        if not recorded:
+            (copy / "flows.parquet").unlink()
+        figure = picture(copy, "rates", select="0-1")
+        (rate,), (window,) = lines(figure), lines(figure, 1)
+        assert rate[0] == pytest.approx(times)
+        assert rate[1] == rates
+        assert set(window[1]) == {40}
+        assert [axes.get_ylabel() for axes in figure.axes] == ["allowed rate (Gb/s)", "window (KB)"]
+        said = " ".join(figure.legends[0].get_title().get_text().split())
+        assert said == ("" if recorded else "Curves go on after a pair's last message.")
+
+
+def test_a_rate_that_a_control_of_windows_leaves_as_it_is_has_no_panel(copy: Path) -> None:
+    """Two windows of 40 and 20 KB, beside one rate throughout."""
+    rows = [(US, 0, 1, "rate_bps", 10**11), (US, 0, 1, "window_bytes", 40_000), (2 * US, 0, 1, "window_bytes", 20_000)]
+    write_pairs(copy, "queue_pairs", rows)
+    assert [axes.get_ylabel() for axes in picture(copy, "rates").axes] == ["window (KB)"]
 
 
 def test_each_queue_pair_of_two_npus_has_a_line_of_its_own(copy: Path) -> None:

@@ -296,8 +296,8 @@ def test_a_port_is_stopped_from_a_pause_until_it_may_go_on_or_the_end(tmp_path: 
 
 def test_rates_are_those_of_the_pair(tmp_path: Path) -> None:
     found = panels("rates", recorded_run(tmp_path / "run"))
-    assert {panel.title for panel in found} == {"run 0: rate", "run 0: congestion window", "run 0: round trip"}
-    (rate,) = [panel for panel in found if panel.title == "run 0: rate"]
+    assert {panel.title for panel in found} == {"run 0: allowed rate", "run 0: congestion window", "run 0: round trip"}
+    (rate,) = [panel for panel in found if panel.title == "run 0: allowed rate"]
     assert (trace(rate, "0 → 1")["y"][0], trace(rate, "0 → 1")["y"][-1]) == (100, 50)
     assert trace(rate, "1 → 2")["y"][-1] == 20
 
@@ -305,7 +305,7 @@ def test_rates_are_those_of_the_pair(tmp_path: Path) -> None:
 def test_each_queue_pair_of_two_npus_has_a_line(tmp_path: Path) -> None:
     run = recorded_run(tmp_path / "run")
     write_pairs(tmp_path / "run", "queue_pairs", [(0, 0, 1, "rate_bps", 10**11), (0, 0, 1, "rate_bps", 10**10)], [0, 2])
-    (rate,) = [panel for panel in panels("rates", run) if panel.title == "run 0: rate"]
+    (rate,) = [panel for panel in panels("rates", run) if panel.title == "run 0: allowed rate"]
     assert (trace(rate, "0 → 1")["y"][0], trace(rate, "0 → 1, queue pair 2")["y"][0]) == (100, 10)
 
 

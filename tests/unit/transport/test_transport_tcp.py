@@ -178,6 +178,30 @@ def test_vegas_is_warned_of_where_a_round_trip_holds_many_segments(rate: str, de
         assert any("Vegas" in each for each in checked(config)) == (told and control == "Vegas")
 
 
+@pytest.mark.parametrize(
+    ("delay", "window", "told"),
+    [
+        # 4 * 20 us and two lines for each packet are 80.26 us; a window that grows by 1/20 a round trip needs
+        # 20 * ln(687 / 20) round trips from 20 segments to 687.
+        ("20us", "4MB", "holds 687 segments, but below 2 ms ns-3's Cubic leaves slow start at about 20, so a "
+         "connection takes about 5.677 ms to fill its line"),
+        ("20us", "292KB", "takes about 3.696 ms"),  # 200 segments
+        ("20us", "50KB", None),
+        ("500ns", "4MB", None),
+        ("1ms", "4MB", None),
+    ],
+)  # fmt: skip
+def test_cubic_is_warned_of_where_it_leaves_slow_start_long_before_the_line_is_full(
+    delay: str, window: str, told: str | None
+) -> None:
+    keys = {"window": window, "min_rto": "20ms"}
+    for control in ("Cubic", "NewReno"):
+        config = network({**keys, "congestion_control": control}, link={"rate": "100Gbps", "delay": delay})
+        (*found,) = [each for each in checked(config) if "Cubic" in each]
+        assert len(found) == (told is not None and control == "Cubic")
+        assert all(told is not None and told in each for each in found)
+
+
 def test_a_timeout_of_delayed_acknowledgements_without_these_is_warned_of() -> None:
     told = "delayed_ack_timeout has no effect with a delayed_ack_count of 1: leave it out"
     for timeout in ("20us", "10ms"):

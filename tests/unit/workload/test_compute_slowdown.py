@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
 from support.graphs.small_graphs import Played, collective, compute, system_of
-from support.small_run import small_run, small_system
+from support.small_run import small_network, small_run, small_system
 from support.studies import INPUTS
 from support.training import FlopClock, plan_of, takes
 from support.training_driver import TrainingDriver
@@ -298,6 +298,18 @@ def test_lifo_is_warned_of_where_npus_issue_at_other_times(
 ) -> None:
     result = played(tmp_path, slowdown, scheduling_policy=policy)
     assert any("scheduling-policy LIFO: fast NPUs" in words for words in result.metadata["warnings"]) == told
+
+
+def test_lifo_is_not_warned_of_for_graphs_whose_collectives_begin_when_all_have_issued_them(tmp_path: Path) -> None:
+    graphs = {
+        "workload": str(INPUTS / "workload" / "chakra"),
+        "network": small_network(npus=8),
+        "backend": FakeBackend(8),
+    }
+    result = played(
+        tmp_path, {"stragglers": [{"npus": 2, "factor": 1.5}]}, scheduling_policy="LIFO", passes=1, **graphs
+    )
+    assert not any("LIFO" in words for words in result.metadata["warnings"])
 
 
 def test_a_straggler_that_never_computes_is_told() -> None:
