@@ -356,6 +356,19 @@ def with_events() -> Iterator[Case]:
                 yield Case(case, tree, none, work, system, words=words, events=(event,))
         window = roce("none", payload=4096, window="16MB")
         yield Case(f"static window, fat tree 16, {name}, 16 MB", tree, window, work, system)
+    many = {"active-chunks-per-dimension": 64, "preferred-dataset-splits": 32} | HIERARCHICAL
+    meshes = {
+        "torus 4x4": torus((4, 4), PFC),
+        "mesh 4x4": torus((4, 4), PFC) | {"kind": "mesh"},
+        "torus 8": torus((8,), PFC),
+    }
+    for name, topology in meshes.items():
+        system = many if name.endswith("x4") else at_once
+        case, work = f"{name}, all-to-all of 1 MiB", collective("ALLTOALL", MIB)
+        yield Case(f"delays change for 1 ns, {case}", topology, none, work, system, events=(idle | {"nic": 1},))
+        for size in ("100KB", "250KB", "10MB"):
+            window = roce("none", payload=4096, window=size)
+            yield Case(f"static window, {case}, {size}", topology, window, work, system)
 
 
 def by_credit() -> Iterator[Case]:
