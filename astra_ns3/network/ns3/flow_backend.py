@@ -125,8 +125,8 @@ class FlowBackend(SessionBackend):
         self._short += [_FLOWLETS] if of_flowlets and unequal_ways(plan.graph, plan.tables) else []
         self._has_collectives = self._has_trees = False
         self._on_switches = plan.graph.switches > 1
-        is_windowed = not self._rough and windows_close(plan)
-        self._evenly = [_OF_CHANGES] * moves_bytes(plan) or [_OF_WINDOWS] * is_windowed
+        evenly = [_OF_CHANGES] * moves_bytes(plan) or [_OF_WINDOWS] * windows_close(plan)
+        self._evenly = [] if self._rough else evenly  # with a control rates are shared evenly anyway
         self._in_turns = any(each.pair_of_message or each.takes_turns for each in plan.transports.values())
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
         super().__init__(
