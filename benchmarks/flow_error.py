@@ -7,6 +7,7 @@
     python benchmarks/flow_error.py --drawn N --seed S              N random cases instead; --case chooses among them
     python benchmarks/flow_error.py --drawn N --controls NAME ...   with these congestion controls in turn
     python benchmarks/flow_error.py --incasts                       incasts and permutations, with each control
+    python benchmarks/flow_error.py --routing                       packets that take several ways over a slow core
     python benchmarks/flow_error.py --credits                       jobs on links by credit, beside too much traffic
 
 ``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
@@ -356,6 +357,19 @@ def with_events() -> Iterator[Case]:
                 yield Case(case, tree, none, work, system, words=words, events=(event,))
         window = roce("none", payload=4096, window="16MB")
         yield Case(f"static window, fat tree 16, {name}, 16 MB", tree, window, work, system)
+    many = {"active-chunks-per-dimension": 64, "preferred-dataset-splits": 32} | HIERARCHICAL
+    meshes = {
+        "torus 4x4": torus((4, 4), PFC),
+        "mesh 4x4": torus((4, 4), PFC) | {"kind": "mesh"},
+        "torus 8": torus((8,), PFC),
+    }
+    for name, topology in meshes.items():
+        system = many if name.endswith("x4") else at_once
+        case, work = f"{name}, all-to-all of 1 MiB", collective("ALLTOALL", MIB)
+        yield Case(f"delays change for 1 ns, {case}", topology, none, work, system, events=(idle | {"nic": 1},))
+        for size in ("100KB", "250KB", "10MB"):
+            window = roce("none", payload=4096, window=size)
+            yield Case(f"static window, {case}, {size}", topology, window, work, system)
 
 
 def by_credit() -> Iterator[Case]:
@@ -377,6 +391,25 @@ def by_credit() -> Iterator[Case]:
                     traffic = {"name": "others", "kind": "poisson", "sizes": sizes, "rate": rate, "seed": 5}
                     name = f"credits, {shape} of {size}, {kind} beside {sizes} at {rate}"
                     yield Case(name, topology, none, collective(kind, MIB), system, traffic=(traffic,))
+
+
+def by_routing() -> Iterator[Case]:
+    """Collectives spread over a slow core, also if a link becomes faster, or if overtaken packets count as lost."""
+    lasting = {"kind": "selective-repeat", "reordering_packets": 4000, "timeout": "200ms"}
+    faster = {"at": "300us", "link": ["core 0", "aggregation 0"], "rate": "100Gbps"}
+    for routing, kind, splits in product(("spray", "adaptive"), ("ALLGATHER", "ALLTOALL"), (1, 4)):
+        tree = fat_tree(4, PFC) | {"npus": 8, "core": {"rate": "25Gbps"}, "routing": {"kind": routing}}
+        system = {"active-chunks-per-dimension": splits, "preferred-dataset-splits": splits}
+        for name, repeat, events in (
+            ("", lasting, ()),
+            (", a link becomes faster", lasting, (faster,)),
+            (", overtaken packets count as lost", {"kind": "selective-repeat"}, ()),
+        ):
+            none, case = (
+                roce("none", payload=4096, reliability=repeat),
+                f"{routing}, fat tree 8, {kind}, {splits} chunks",
+            )
+            yield Case(f"{case}{name}", tree, none, collective(kind, MIB), system, events=events)
 
 
 def incasts() -> Iterator[Case]:
@@ -508,6 +541,7 @@ def main() -> None:
     parser.add_argument("--summary", type=Path)
     parser.add_argument("--drawn", type=int)
     parser.add_argument("--credits", action="store_true")
+    parser.add_argument("--routing", action="store_true")
     parser.add_argument("--incasts", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--controls", nargs="+", default=CONTROLS)
@@ -518,6 +552,7 @@ def main() -> None:
         return
     writer, rows = csv.writer(sys.stdout, lineterminator="\n"), 0
     asked_for = cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls)
+    asked_for = by_routing() if asked.routing else asked_for
     asked_for = by_credit() if asked.credits else incasts() if asked.incasts else asked_for
     for case in asked_for:
         if (case.name in QUICK or not asked.quick) and (

@@ -13,6 +13,7 @@ from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.errors import refuse
+from astra_ns3.experiments.forecasting.expected import most_sent
 from astra_ns3.experiments.given_files import network_of_run
 from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, scenario_of
 from astra_ns3.experiments.jobs.flows import system_of_flows
@@ -20,8 +21,8 @@ from astra_ns3.experiments.jobs.job import ProgramsJob
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.flow_rates import meet_in_queues
-from astra_ns3.network.plan import AnalyticalPlan
+from astra_ns3.network.flow_rates import meet_in_queues, windows_close
+from astra_ns3.network.plan import AnalyticalPlan, AnyPlan, NetworkPlan
 from astra_ns3.playing.dry_run.counting import stops_in_each_pass
 from astra_ns3.scenario.events import check_not_cut
 from astra_ns3.scenario.paces import check_known
@@ -35,6 +36,8 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.units import PS_PER_SECOND
 
 _BITS_PER_BYTE = 8
+_MOST_ROWS = 5_000_000
+"""Messages that are looked through for what NPUs send each other: some seconds."""
 _OF_CHANGES = " as the network changes (by -46% to +68% in 24 drawn pairs)"
 """How far off times are where changes alone keep flows from meeting in queues: docs/flow.md."""
 
@@ -66,6 +69,7 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         if tenant is not None and tenant.arrives:
             _check_anywhere(found[-1], tenant.place)
     _check_streams(request, found)
+    found[0] = _on_known_bytes(request, found)
     scenario = scenario_of(found)
     _check_arriving(scenario, request)
     if scenario.changes:
@@ -75,6 +79,24 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
     of_all = *_of_shared_lines(scenario, request), *_of_failing_npus(scenario, request)
     found[0] = replace(found[0], warnings=(*found[0].warnings, *of_all))
     return tuple(found)
+
+
+def _on_known_bytes(request: RunRequest, tenants: Sequence[Inputs]) -> Inputs:
+    """Return the first tenant's inputs, whose plan knows what NPUs send each other if that opens windows for flows."""
+    first, plan = tenants[0], _plan_of_flows(tenants[0].plan, request)
+    unknown = any(each.job.endless or each.tenancy.restart is not None for each in tenants)
+    if plan is None or unknown or any(part.passes == FOREVER for _, part in request.parts) or not windows_close(plan):
+        return first
+    plays = [play for inputs, passes in parts_of(request, tenants) for play in inputs.expected(passes).plays]
+    if sum(play.schedule.messages * len(play.groups) for play in plays) > _MOST_ROWS:
+        return first
+    return replace(first, plan=replace(plan, pair_bytes=most_sent(plays)))
+
+
+def _plan_of_flows(plan: AnyPlan, request: RunRequest) -> NetworkPlan | None:
+    """Return the plan if messages travel as flows, else None."""
+    abilities = abilities_of(request.backend)
+    return None if abilities.packets or not abilities.needs_packets else plan.of_packets
 
 
 def _of_failing_npus(scenario: Scenario, request: RunRequest) -> list[str]:
@@ -90,8 +112,8 @@ def _of_failing_npus(scenario: Scenario, request: RunRequest) -> list[str]:
 
 def _of_shared_lines(scenario: Scenario, request: RunRequest) -> list[str]:
     """Return a warning of jobs that share lines, where flows there are unlike packets."""
-    plan, abilities = scenario.plan.of_packets, abilities_of(request.backend)
-    if plan is None or abilities.packets or not abilities.needs_packets or meet_in_queues(plan):
+    plan = _plan_of_flows(scenario.plan, request)
+    if plan is None or meet_in_queues(plan):
         return []
     pair = sharing(plan, scenario.tenants)
     arrives = any(each.berth is not None for each in scenario.tenants)

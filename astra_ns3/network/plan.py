@@ -44,7 +44,7 @@ class NetworkPlan:
     ``changes``: what changes and when; graph, tables and numbers are those before all of them. ``endpoint``: what NPUs
     spend on messages. ``outline``: that of all. ``transports``: by kind, each with the outline of what it travels over.
     ``reaction``: when turns of links are known; None: everywhere at once. ``controls``: numbers of congestion controls
-    that change, and when.
+    that change, and when. ``pair_bytes``: NPUs send each other at most so much while a run lasts; None: nobody knows.
     """
 
     config: NetworkConfig
@@ -58,6 +58,7 @@ class NetworkPlan:
     transports: Mapping[str, Transport]
     reaction: Reaction | None = None
     controls: tuple[ControlChange, ...] = ()
+    pair_bytes: int | None = None
 
     @property
     def transport_of_dimensions(self) -> tuple[tuple[int, str], ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from astra_ns3.config.flow_list import Numbers
-from astra_ns3.errors import nearest, refuse, some_of, wrong
+from astra_ns3.errors import nearest, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import joined
@@ -29,8 +29,18 @@ class Cut:
 
 def cut_named(name: str, graph: Graph, npus: Sequence[int]) -> Cut:
     """Return the cut around the parts that have some of ``npus``; ``parts`` are in their order. Raises InputError."""
-    levels = _levels(graph)
-    level = _level_of(name, graph, levels)
+    levels, words = _levels(graph), name.lower().strip()
+    known = _level_of_cuts(graph, levels)
+    found = _cut(name, graph, levels, known[words], npus) if words in known else None
+    if found is not None and found.rate_bps:
+        return found
+    allowed = [each for each, level in known.items() if _cut(each, graph, levels, level, npus).rate_bps]
+    why = f"cut '{name}' is none of the network's" if found is None else f"no link leads out of {name}"
+    raise wrong(f"{why}, expected {some_of([*allowed, 'a rate'])}{nearest(words, allowed)}")
+
+
+def _cut(name: str, graph: Graph, levels: Numbers, level: int, npus: Sequence[int]) -> Cut:
+    """Return the cut around parts whose highest level inside is ``level``."""
     part_of = _parts(graph, levels, level)
     parts = np.array([part_of[graph.npu_host[npu]] for npu in npus])
     having = set(parts.tolist())
@@ -40,7 +50,6 @@ def cut_named(name: str, graph: Graph, npus: Sequence[int]) -> Cut:
         for near, far in ((link.a, link.b), (link.b, link.a))
         if levels[near] <= level and part_of[near] in having and part_of[far] != part_of[near]
     )
-    refuse(not rate_bps, f"no link leads out of {name}, expected another cut, or a rate")
     return Cut(name, parts, rate_bps)
 
 
@@ -50,18 +59,12 @@ def _levels(graph: Graph) -> Numbers:
     return np.array([_INSIDE] * graph.hosts + [max(row - graph.inside_levels, _INSIDE) for row in rows])
 
 
-def _level_of(name: str, graph: Graph, levels: Numbers) -> int:
-    """Return the highest level inside the parts of a cut."""
-    words = name.lower().strip()
-    if words in (HOSTS, RACKS):
-        return (HOSTS, RACKS).index(words)
-    tiers: dict[str, int] = {}
+def _level_of_cuts(graph: Graph, levels: Numbers) -> dict[str, int]:
+    """Return the highest level inside the parts of each cut, by name."""
+    found = {HOSTS: _INSIDE, RACKS: _INSIDE + 1}
     for switch, own in enumerate(graph.switch_names):
-        tiers.setdefault(re.sub(r"[0-9]+$", "", own).strip().lower(), int(levels[graph.hosts + switch]))
-    if words not in tiers:
-        allowed = (HOSTS, RACKS, *(tier for tier, level in tiers.items() if level > _INSIDE))
-        raise wrong(f"cut '{name}' is none of the network's, expected {some_of(allowed)}{nearest(words, allowed)}")
-    return tiers[words]
+        found.setdefault(re.sub(r"[0-9]+$", "", own).strip().lower(), int(levels[graph.hosts + switch]))
+    return found
 
 
 def _parts(graph: Graph, levels: Numbers, level: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import permutations
 from pathlib import Path
 from random import Random
@@ -13,8 +14,11 @@ from oracles.credit_times import Line, arrivals
 from support.any_load import busy_machine
 from support.roce_network import Flow, play_flows, roce_network
 
-from astra_ns3.errors import BackendError
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import BackendError, InputError
+from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.changes import Change, LinkTarget, State
+from astra_ns3.transport.credits import check_credits
 
 PAYLOAD = 1000
 FRAME = PAYLOAD + 62
@@ -158,6 +162,23 @@ VALIANT = [
 def valiant(topology: dict[str, Any], **given: Any) -> dict[str, Any]:
     switch = {"buffer": "64MB", "credits": {"bytes": "6KB", "lanes": 6, **given}}
     return {**topology, "link": LINK, "switch": switch, "routing": {"kind": "valiant"}}
+
+
+@pytest.mark.parametrize("control", ["dcqcn", "dctcp"])
+def test_controls_whose_acknowledgements_carry_cnps_leave_lanes_free(control: str) -> None:
+    """CNPs start in lane 6, of 0 to 7; data and ACKs start low enough for four."""
+    switch = {
+        "buffer": "64MB",
+        "credits": {"bytes": "6KB", "lanes": 4},
+        "ecn": {"kmin": "50KB", "kmax": "50KB", "pmax": 1.0},
+    }
+    topology = {"kind": "single-switch", "npus": 2, "link": {"rate": "100Gbps", "delay": "1us"}, "switch": switch}
+    for cnp, lanes in (("on-ack", True), ("packet", False)):
+        transport = {"kind": "roce", "congestion_control": control, "cnp": cnp}
+        network = plan_network(parse_network({"topology": topology, "transport": transport})).of_packets
+        assert network is not None
+        with nullcontext() if lanes else pytest.raises(InputError, match="4 lanes from priority 6"):
+            list(check_credits(network.transports.values(), network.outline))
 
 
 def of_lanes(topology: dict[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
 
 _Numbers = npt.NDArray[np.int64]
+_PLAYER_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,21 @@ class ExpectedPlay:
     def largest_bytes(self) -> int:
         """Bytes of the largest message."""
         return _rounded_up(self.schedule, self.bytes, self.schedule.sent_blocks()[0])
+
+    def sent(self) -> Iterator[tuple[_Numbers, _Numbers]]:
+        """Yield sender and receiver, as one number, with bytes as the wire has them; pairs may stand several times."""
+        players, schedule = np.asarray(self.groups, dtype=np.int64), self.schedule
+        alone = [schedule] if schedule.rotation is None else map(schedule.sent_by, range(schedule.ranks))
+        for rows in alone:
+            sizes = rows.message_bytes(self.bytes)
+            if self.channel is not None:
+                sizes = np.maximum(
+                    *(self.channel.costs.wire_bytes(sizes, rows.block_count, of) for of in (True, False))
+                )
+            between, place = np.unique(rows.sender.astype(np.int64) * rows.ranks + rows.receiver, return_inverse=True)
+            sums = self.count * np.bincount(place, sizes).astype(np.int64)
+            pairs = players[:, between // rows.ranks] << _PLAYER_BITS | players[:, between % rows.ranks]
+            yield pairs.ravel(), np.tile(sums, len(players))
 
     @property
     def messages(self) -> int:
@@ -135,6 +151,15 @@ class ExpectedRun:
             return self
         plays = (replace(play, groups=_on_npus(play.groups, npus)) for play in self.plays)
         return replace(self, plays=tuple(plays))
+
+
+def most_sent(plays: Iterable[ExpectedPlay]) -> int:
+    """Return the most bytes that one NPU sends another in all plays, or a little more where channels play."""
+    columns = [pairs for play in plays for pairs in play.sent()]
+    if not columns:
+        return 0
+    pairs, sizes = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return int(np.bincount(np.unique(pairs, return_inverse=True)[1], sizes).max(initial=0))
 
 
 def _on_npus(

@@ -92,7 +92,7 @@ class Roce(Transport):
             priority=parameters.priority,
             answer_priorities=(
                 parameters.ack_priority,
-                *[parameters.cnp_priority] * keys.congestion_control.needs_ecn,
+                *[parameters.cnp_priority] * (keys.congestion_control.needs_ecn and not parameters.cnp_on_ack),
             ),
             queue_pairs=parameters.queue_pairs_per_pair,
             server_npus=parameters.server_npus,

@@ -85,6 +85,19 @@ def test_what_leads_nowhere_is_no_cut() -> None:
         cut_named("rakcs", LEAVES, range(12))
 
 
+def test_an_error_lists_the_cuts_that_links_lead_out_of() -> None:
+    star = graph(kind="single-switch", npus=4, link=LINK, switch=SWITCH)
+    for network, name, expected in (
+        (star, "leaf", "cut 'leaf' is none of the network's, expected hosts, a rate"),
+        (star, "racks", "no link leads out of racks, expected hosts, a rate"),
+        (LEAVES, "spine", "no link leads out of spine, expected hosts, racks, leaf, a rate"),
+        (RAILS, "pod", "cut 'pod' is none of the network's, expected hosts, racks, leaf, scale-up, a rate"),
+    ):
+        with pytest.raises(InputError) as error:
+            cut_named(name, network, range(len(network.npu_host)))
+        assert str(error.value) == expected
+
+
 @pytest.mark.parametrize("rack_local", [None, 0.0, 0.3, 1.0])
 @pytest.mark.parametrize("racks", [[0] * 4 + [1] * 4 + [2] * 4, [0] * 6 + [1] * 5 + [2], [0] * 12])
 def test_drawn_receivers_leave_racks_and_hosts_as_often_as_is_said(racks: list[int], rack_local: float | None) -> None:
