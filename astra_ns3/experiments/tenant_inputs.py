@@ -16,7 +16,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.experiments.forecasting.expected import most_sent
 from astra_ns3.experiments.given_files import network_of_run
 from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, scenario_of
-from astra_ns3.experiments.jobs.flows import system_of_flows
+from astra_ns3.experiments.jobs.flows import FlowsJob, system_of_flows
 from astra_ns3.experiments.jobs.job import ProgramsJob
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.api import EndpointModel
@@ -84,13 +84,20 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
 def _on_known_bytes(request: RunRequest, tenants: Sequence[Inputs]) -> Inputs:
     """Return the first tenant's inputs, whose plan knows what NPUs send each other if that opens windows for flows."""
     first, plan = tenants[0], _plan_of_flows(tenants[0].plan, request)
-    unknown = any(each.job.endless or each.tenancy.restart is not None for each in tenants)
+    unknown = any(map(_is_unknown, tenants))
     if plan is None or unknown or any(part.passes == FOREVER for _, part in request.parts) or not windows_close(plan):
         return first
     plays = [play for inputs, passes in parts_of(request, tenants) for play in inputs.expected(passes).plays]
     if sum(play.schedule.messages * len(play.groups) for play in plays) > _MOST_ROWS:
         return first
     return replace(first, plan=replace(plan, pair_bytes=most_sent(plays)))
+
+
+def _is_unknown(inputs: Inputs) -> bool:
+    """Return whether nobody knows exactly what a tenant sends; of lists of flows only about."""
+    job = inputs.job
+    about = isinstance(job, FlowsJob) or job.endless or inputs.tenancy.restart is not None
+    return about or bool(job.unsure(inputs.platform)[0])
 
 
 def _plan_of_flows(plan: AnyPlan, request: RunRequest) -> NetworkPlan | None:
