@@ -8,9 +8,6 @@ from contextlib import nullcontext
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
-from astra_ns3.config.flow_list import FlowList
-from astra_ns3.config.flow_stream import FlowStream
-from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
@@ -210,13 +207,11 @@ def _load_inputs(
         of_plan += _of_priority(sharing, plan, options)
     of_files = *_of_system(system, system_config, network_config), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
-    unused = _unused(files, system_config, options)
-    unused += told_with_place(system, idle_system_keys(files.workload, system_config, expected))
-    unused += unlike_nodes(files.workload, network_config)
     restarts = sharing is not None and sharing.tenant.restart is not None
     slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
-    if not isinstance(files.workload, (FlowList, FlowStream, GraphWorkload)):
-        unused += told_with_place(system, waits_for_slow(slowdown, system_config))
+    idle = idle_system_keys(files.workload, system_config, expected)
+    of_keys = told_with_place(system, [*idle, *waits_for_slow(slowdown, system_config, files.workload)])
+    unused = *_unused(files, system_config, options), *of_keys, *unlike_nodes(files.workload, network_config)
     return Inputs(
         job,
         system_config,

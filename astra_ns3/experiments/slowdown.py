@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler, slowdown_of
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
+from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
 from astra_ns3.network.records import NpuRecord, RunRecords
 from astra_ns3.scenario.paces import OfEvent
 from astra_ns3.units import format_time
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
@@ -34,8 +38,13 @@ def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
     return slowdown
 
 
-def waits_for_slow(slowdown: ComputeSlowdown | None, system: SystemConfig) -> list[str]:
-    """Return a warning if fast NPUs begin collectives that slow ones haven't issued, while others could be played."""
+def waits_for_slow(slowdown: ComputeSlowdown | None, system: SystemConfig, workload: AnyWorkload) -> list[str]:
+    """Return a warning if fast NPUs begin collectives that slow ones haven't issued, while others could be played.
+
+    In a graph they begin when all have issued them.
+    """
+    if isinstance(workload, (FlowList, FlowStream, GraphWorkload)):
+        return []
     uneven = slowdown is not None and (slowdown.jitter or any(each.npus is not None for each in slowdown.stragglers))
     if not uneven or system.plays_nccl or system.scheduling_policy != "LIFO":
         return []

@@ -34,17 +34,20 @@ class NpuLines:
 
     @cached_property
     def place(self) -> Sequence[int]:
-        """The NPU of each node: of a switch, the only host that it has a line to, if that has no other; -1: none."""
-        peers: dict[int, set[int]] = defaultdict(set)
+        """The NPU of each node: of a switch, the only host that it has a line to, if that has no other; -1: none.
+
+        That line has no delay, and is as fast as all others of the switch together, so it holds nothing back.
+        """
+        peers: dict[int, dict[int, list[Link]]] = defaultdict(lambda: defaultdict(list))
         for link in self.links:
-            peers[link.a].add(link.b)
-            peers[link.b].add(link.a)
+            peers[link.a][link.b].append(link)
+            peers[link.b][link.a].append(link)
         found = [_NO_NPU] * self.graph.nodes
         for npu, host in enumerate(self.graph.npu_host):
             found[host] = npu
         for node in range(self.graph.hosts, self.graph.nodes):
             hosts = [peer for peer in peers[node] if peer < self.graph.hosts]
-            if len(hosts) == 1 and peers[hosts[0]] == {node}:
+            if len(hosts) == 1 and [*peers[hosts[0]]] == [node] and _holds_nothing(peers[node], hosts[0]):
                 found[node] = found[hosts[0]]
         return found
 
@@ -104,6 +107,13 @@ class NpuLines:
             if a != b:
                 found.setdefault((a, b), []).append(link)
         return found
+
+
+def _holds_nothing(lines: Mapping[int, Sequence[Link]], host: int) -> bool:
+    """Return whether a switch's lines to a host hold back nothing that its others bring."""
+    own, others = lines[host], (link for peer, links in lines.items() if peer != host for link in links)
+    fast = sum(link.rate_bps for link in own) >= sum(link.rate_bps for link in others)
+    return all(link.kind == INJECTION or (fast and not link.delay_ps) for link in own)
 
 
 class Servers(NamedTuple):

@@ -91,6 +91,28 @@ def test_a_message_on_a_graph_of_a_torus_takes_lines_of_its_axes(
     assert took_ns(network, backend, 6, 10**6) == times * 20_000 + 3 * 1000
 
 
+# Hosts of 100 Gb/s, 1 us, each on a switch of its own; 1 MB needs 80,000 ns on such a line.
+@pytest.mark.parametrize(("host", "delay", "is_grid"), [(100, 1000, False), (800, 0, True), (800, 500, False)])
+@pytest.mark.parametrize("joins", [[(0, 1), (1, 2), (2, 3), (3, 0)], [(a, b) for a in range(4) for b in range(a)]])
+def test_hosts_whose_own_lines_hold_back_make_no_ring_and_no_mesh_of_their_switches(
+    joins: list[tuple[int, int]], host: int, delay: int, is_grid: bool, tmp_path: Path
+) -> None:
+    between = 100 if is_grid else 400
+    made = [{"id": f"{kind}{number}", "kind": kind} for kind in ("host", "switch") for number in range(4)]
+    own = {"rate": f"{host}Gbps", "delay": f"{delay}ns"}
+    links = [{"source": f"host{number}", "target": f"switch{number}", **own} for number in range(4)]
+    far = {"rate": f"{between}Gbps", "delay": "1us"}
+    links += [{"source": f"switch{a}", "target": f"switch{b}", **far} for a, b in joins]
+    text = {"directed": False, "multigraph": False, "graph": {}, "nodes": made, "links": links}
+    (tmp_path / "net.json").write_text(json.dumps(text))
+    file = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}
+    network = parse_network({"topology": file, "transport": "roce"})
+    (dimension,) = plan_network(network).grid.network.grid
+    assert (dimension.topology == "switch") != is_grid
+    least_ns = 10**6 / ((min(host, between) if is_grid else host) / 8)
+    assert took_ns(network, "analytical", 1, 10**6) >= least_ns
+
+
 TORUS_OUTSIDE = nodes(scale_out={"kind": "torus", "shape": [2, 4], **WIRES})
 
 
