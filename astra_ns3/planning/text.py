@@ -18,6 +18,7 @@ from astra_ns3.planning.search import Found
 from astra_ns3.report.alignment import aligned, clock, number_text, percent, table
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
+from astra_ns3.studies.text import warned_text
 from astra_ns3.units import PS_PER_US, counted, exact_bytes, format_bytes, format_time
 from astra_ns3.whole_file import WHOLE_MODEL
 from astra_ns3.workload.memory.room import WHY_TIGHT, memory_text, roomy_bytes
@@ -40,7 +41,8 @@ def plan_text(plan: Plan) -> str:
     ]
     files = [("files", f"{plan.request.folder}: {', '.join(names)}")]
     files += [("run", run_of_best(plan.request))] if plan.found.best is not None else []
-    parts = [aligned(head_of(plan)), *([_table(rows)] if rows else []), aligned(files)]
+    parts = [aligned(head_of(plan)), *([_table(rows)] if rows else []), *warned_text(plan.study.warnings)]
+    parts.append(aligned(files))
     return "\n\n".join(parts)
 
 

@@ -37,12 +37,12 @@ def study_text(result: StudyResult) -> str:
         lines = [(name, str(outcome.message)) for name, outcome in failures[:_MOST_FAILURES]]
         more = f"\n  and {len(failures) - _MOST_FAILURES} more" if len(failures) > _MOST_FAILURES else ""
         parts.append(f"failed\n{aligned(lines, indent='  ')}{more}")
-    parts += _warned(result.warnings)
+    parts += warned_text(result.warnings)
     parts.append(aligned([("page", str(result.folder / "index.html")), ("table", str(result.folder / "study.csv"))]))
     return "\n\n".join(parts)
 
 
-def _warned(warnings: Sequence[tuple[str, int]]) -> list[str]:
+def warned_text(warnings: Sequence[tuple[str, int]]) -> list[str]:
     """Return the warnings of runs as a paragraph, or nothing."""
     lines = [(counted(runs, "run", "runs"), words) for words, runs in warnings[:_MOST_WARNINGS]]
     more = f"\n  and {len(warnings) - _MOST_WARNINGS} more" if len(warnings) > _MOST_WARNINGS else ""

@@ -32,6 +32,7 @@ MAY_BE_IDLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (r"scheduling|chunks|queues|splits|jitter", (), "chunks keep their order: nothing else waits"),
     (r"minimum|bucket|link\.(rate|delay)", (), "it isn't what limits: a layer alone has more, or another line less"),
     (r"scale_|uplink|spine|level|group|core|aggregation", (), "another part of the network is what limits"),
+    (r"optimization", (), "files of systems have it for networks of several dimensions, too"),
     (r"efficiency|device|reduction|local-mem|implementation", (), "nothing of the kind is done, or it takes no time"),
     (r"name", (), "it is a label"),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
@@ -127,10 +126,8 @@ def idle_system_keys(workload: AnyWorkload, system: SystemConfig, expected: Expe
         "injection_scale": not system.endpoint_delay_ns and "endpoint-delay is 0",
     }
     if not system.plays_nccl:
-        several = {each.kind for each, (chunks, phases) in expected.cuts.items() if phases > chunks}
+        several = any(phases > chunks for chunks, phases in expected.cuts.values())
         reasons["inter_dimension_scheduling"] = not several and "no collective goes along several dimensions"
-        over = CollectiveKind.ALL_REDUCE in several
-        reasons["collective_optimization"] = not over and "no all-reduce goes along several dimensions"
     fields = type(system).model_fields
     idle = [
         f"{fields[name].alias} ({why})"
