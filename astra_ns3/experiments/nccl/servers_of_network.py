@@ -122,8 +122,11 @@ def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list
 def unlike_nodes(workload: AnyWorkload, network: AnyNetwork) -> list[str]:
     """Return a warning if a model's nodes, in which experts choose by node, aren't the network's servers."""
     model = workload.file.model if isinstance(workload, ModelWorkload) else None
-    experts, servers = getattr(model, "experts", None), place_of(network).npus
-    if experts is None or servers == 1 or experts.npus_per_node in (None, servers):
+    experts = getattr(model, "experts", None)
+    if experts is None or experts.npus_per_node is None:
+        return []
+    servers = place_of(network).npus  # slow in large graphs
+    if servers in (1, experts.npus_per_node):
         return []
     found = f"model.experts.npus_per_node is {experts.npus_per_node}"
     return [f"{workload.source}: {found}, servers of the network have {servers} NPUs: tokens don't travel by server"]

@@ -48,7 +48,7 @@ def analytical_dimensions(
     )
     refuse(
         len({*graph.npu_host}) < len(graph.npu_host),
-        "the analytical network has one NPU per host; found npus_per_host above 1",
+        "the analytical network has one NPU per host; found several on one (npus_per_host)",
     )
     if isinstance(config, Ring | Torus):
         axes = enumerate(config.grid())

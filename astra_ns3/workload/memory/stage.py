@@ -3,10 +3,10 @@
 After a block's forward pass its activations are kept until its backward pass has ended, or, where a schedule has the
 gradients of weights by themselves, until these are there; what is computed again stays as long. With ZeRO's stage 3 the
 weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead of
-it. Kept ones stay from a micro-batch's forward to its backward pass, and so does a table that the head uses too (it is
-in the root module of PyTorch's FSDP). With stages 2 and 3 gradients fill a bucket, and with ``overlap`` the one before
-it is on its way meanwhile; without, those of a pass go together when it has ended. The head's part of that table's
-gradient waits for the embedding's.
+it. Kept ones stay from a micro-batch's forward to its backward pass. A table that the head uses too stays until the
+head's backward pass. With stages 2 and 3 gradients fill a bucket, and with ``overlap`` the one before it is on its way
+meanwhile; without, those of a pass go together when it has ended. The head's part of that table's gradient waits for
+the embedding's.
 
 An NPU has the block that it works on of each part that lies beyond the device. Besides it has the blocks that are
 loaded ahead, or are on their way out.
@@ -123,7 +123,8 @@ class _Stage:
             self._activations = self._beyond.forward(self._activations, blocks, index)
             ahead = range(index, min(index + 1 + self._sharding.prefetch, len(blocks)))
             yield _Step(block.name, self._weights(work.chunk, ahead), self._ring(block.forward))
-            self._hold(work.chunk, index, 1)
+            if self._sharding.keeps_gathered or ((work.chunk, index) == _FIRST and self._tied.tied_parameters):
+                self._hold(work.chunk, index, 1)
 
     def _backward(self, work: Work) -> Iterator[_Step]:
         blocks, only_weights = self._chunks[work.chunk], work.kind is WorkKind.WEIGHT
@@ -147,8 +148,10 @@ class _Stage:
                 self._gradients.leave()
                 self._recomputed -= block.again_bytes
                 self._activations = self._beyond.freed(self._activations, block)
-            if not only_weights:
+            if not only_weights and self._sharding.keeps_gathered:
                 self._hold(work.chunk, index, -1)
+            elif not only_weights and block is self._tied and block.tied_parameters:
+                self._hold(*_FIRST, -1)
         self._gradients.leave(full=True)
 
     def _weights(self, chunk: int, used: Sequence[int]) -> int:
@@ -157,10 +160,7 @@ class _Stage:
         return self._held_bytes + sum(gathered[index] for index in used if not held[index])
 
     def _hold(self, chunk: int, index: int, change: int) -> None:
-        """One micro-batch more, or fewer, for which weights are kept, if they are."""
-        is_tied = (chunk, index) == _FIRST and self._tied.tied_parameters > 0
-        if not (self._sharding.keeps_gathered or is_tied):
-            return
+        """One micro-batch more, or fewer, for which weights are kept."""
         before = self._held[chunk][index]
         self._held[chunk][index] = before + change
         self._held_bytes += ((before + change > 0) - (before > 0)) * self._gathered[chunk][index]
