@@ -85,7 +85,7 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
     capacity = capacity or ("no expert is chosen so often" if least * experts.active >= experts.count else "")
     pieces = "" if experts.form == NORMAL else f"dispatch.form isn't {NORMAL}"
     npus = (experts.node_limit or 0) * (experts.npus_per_node or 0)
-    limited = experts.dispatch.form is None or npus < degrees.expert * degrees.tensor
+    limited = experts.dispatch.form != NORMAL or npus < degrees.expert * degrees.tensor
     limit = "" if limited else "experts are on no more nodes"
     per_node = "" if experts.is_drawn else f"dispatch.form isn't {NORMAL}"
     return {
