@@ -69,6 +69,35 @@ def test_a_queue_pair_uses_a_line_that_gets_faster(tmp_path: Any, control: dict[
     assert message_ps(files, control, *faster) == pytest.approx(expected_ps, rel=0.08)
 
 
+@pytest.mark.parametrize(("control", "rate"), [("dcqcn", "20%"), ("timely", "5%"), ("hpcc", "20%")])
+@pytest.mark.parametrize("at", ["2ms", "3ms"])
+def test_a_moment_on_a_slow_line_leaves_what_a_control_has_learnt(
+    tmp_path: Any, control: str, rate: str, at: str
+) -> None:
+    """Four share a line, each with a quarter of it, which is more than the slow line has: they go on with a quarter.
+
+    By chance DCQCN's times are up to 1% apart.
+    """
+    files = Files(tmp_path)
+    rows = "".join(f"{sender},0,20MB,0ns\n" for sender in range(1, 5))
+    flows = files.write("flows.csv", f"source,destination,bytes,start\n{rows}")
+    files.write("network.yaml", json.dumps(star(5, congestion_control=control)))
+
+    def played(*events: Mapping[str, Any]) -> tuple[int, int, int]:
+        document = {"network": "network.yaml", "jobs": [files.job("one", flows)], "events": events}
+        result = astra_ns3.run_scenario(scenario=files.folder / files.write("scenario.yaml", json.dumps(document)))
+        counts = result.metadata["statistics"]
+        return result.finish_ps, int(counts["marked_frames"]), int(counts["pauses"])
+
+    finish_ps, marks, pauses = played()
+    slow_ps, more_marks, more_pauses = played(
+        *({"at": at, "nic": nic, "rate": rate, "for": "20us"} for nic in range(1, 5))
+    )
+    assert slow_ps <= 1.03 * finish_ps
+    assert more_marks <= 1.2 * marks + 20
+    assert more_pauses <= 1.2 * pauses + 20
+
+
 @pytest.mark.parametrize("reliability", ["go-back-n", "selective-repeat"])
 @pytest.mark.parametrize(
     ("kind", "senders", "payload", "every"),

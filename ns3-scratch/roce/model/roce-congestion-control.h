@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -108,13 +109,23 @@ class RoceControlParameters
     std::map<std::string, double, std::less<>> m_values; //!< the numbers
 };
 
-/// \param rateBps a rate \param beforeBps of the line before \param lineBps of the line now
-/// \return the line's if the rate was so before, else at most that
-inline double
-RoceRateOnLine(double rateBps, double beforeBps, double lineBps)
+/// A rate of a sender whose line gets slower and faster: what a slow line cuts comes back.
+class RoceRateOnLine
 {
-    return rateBps >= beforeBps || rateBps > lineBps ? lineBps : rateBps;
-}
+  public:
+    /// \param rateBps the rate \param beforeBps of the line before \param lineBps of the line now
+    /// \return the rate now: the line's, if it was the line's and no line has cut it
+    double Follow(double rateBps, double beforeBps, double lineBps)
+    {
+        const double wantedBps = rateBps >= beforeBps ? m_cutBps : rateBps;
+        m_cutBps = wantedBps > lineBps ? wantedBps : ALL;
+        return wantedBps > lineBps ? lineBps : wantedBps;
+    }
+
+  private:
+    static constexpr double ALL = std::numeric_limits<double>::infinity(); //!< of any line
+    double m_cutBps{ALL}; //!< what it was when the line became slower than that
+};
 
 /**
  * Sets the rate and the window of one queue pair. One object belongs to one queue pair and lives as

@@ -60,8 +60,13 @@ RoceControlDcqcn::LineChanged(RoceSender& sender)
     const double beforeBps = m_lineRateBps;
     m_lineRateBps = static_cast<double>(sender.GetLineRateBps());
     m_minimumRateBps = std::min(m_numbers->minimumRateBps, m_lineRateBps);
-    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, m_lineRateBps);
-    m_targetBps = RoceRateOnLine(m_targetBps, beforeBps, m_lineRateBps);
+    m_rateBps = m_onLine.Follow(m_rateBps, beforeBps, m_lineRateBps);
+    m_targetBps = m_targetOnLine.Follow(m_targetBps, beforeBps, m_lineRateBps);
+    if (!m_increasing && m_lineRateBps - m_rateBps >= NO_DIFFERENCE_BPS)
+    {
+        m_increasing = true; // it had all of a slower line
+        sender.StartTimer(INCREASE, m_numbers->increaseTimerPs);
+    }
 }
 
 void

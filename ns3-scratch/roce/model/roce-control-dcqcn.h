@@ -87,6 +87,8 @@ class RoceControlDcqcn : public RoceCongestionControl
     double m_lineRateBps{0.0};           //!< rate of the line
     double m_rateBps{0.0};               //!< R_C
     double m_targetBps{0.0};             //!< R_T
+    RoceRateOnLine m_onLine;             //!< the rate, where lines change
+    RoceRateOnLine m_targetOnLine;       //!< the same, of the target
     double m_alpha{1.0};                 //!< alpha at m_alphaPs
     int64_t m_alphaPs{0};                //!< time of alpha's last update
     int64_t m_firstCnpPs{-1};            //!< when the clocks started, below 0: not yet

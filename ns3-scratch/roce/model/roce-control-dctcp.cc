@@ -40,7 +40,8 @@ RoceControlDctcp::LineChanged(RoceSender& sender)
 {
     const double beforeBps = m_lineRateBps;
     m_lineRateBps = static_cast<double>(sender.GetLineRateBps());
-    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, m_lineRateBps);
+    m_numbers.Fit(sender);
+    m_rateBps = m_onLine.Follow(m_rateBps, beforeBps, m_lineRateBps);
 }
 
 void

@@ -60,6 +60,7 @@ class RoceControlDctcp : public RoceCongestionControl
     double m_alpha{1.0};             //!< share of marked bytes, averaged
     double m_lineRateBps{0.0};       //!< rate of the line
     double m_rateBps{0.0};           //!< the rate
+    RoceRateOnLine m_onLine;         //!< where lines change
     double m_windowBytes{0.0};       //!< the window
     double m_slowStartBytes{0.0};    //!< below this window it doubles in a round trip
     bool m_windowOpen{false};        //!< the first acknowledgement has come

@@ -50,7 +50,7 @@ RoceControlHpcc::LineChanged(RoceSender& sender)
 {
     const double beforeBps = m_rule.lineRateBps;
     m_rule.SetLine(sender);
-    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, m_rule.lineRateBps);
+    m_rateBps = m_onLine.Follow(m_rateBps, beforeBps, m_rule.lineRateBps);
     m_single.Follow(beforeBps, m_rule.lineRateBps);
     for (Hop& hop : m_hops)
     {

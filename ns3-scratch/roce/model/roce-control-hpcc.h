@@ -69,6 +69,7 @@ class RoceControlHpcc : public RoceCongestionControl
     double m_baseRttPs;            //!< T
     double m_utilisation{1.0};     //!< U
     double m_rateBps{0.0};         //!< the rate
+    RoceRateOnLine m_onLine;       //!< where lines change
     RoceUtilisationRate m_single;  //!< the reference rate
     std::vector<Hop> m_hops;       //!< the ports of the path
     uint64_t m_nextUpdateBytes{0}; //!< stream position that ends the round trip

@@ -66,6 +66,7 @@ class RoceControlTimely : public RoceCongestionControl
     Numbers m_numbers;             //!< in force
     double m_lineRateBps{0.0};     //!< rate of the line
     double m_rateBps{0.0};         //!< the rate
+    RoceRateOnLine m_onLine;       //!< where lines change
     double m_previousRttPs{-1.0};  //!< the last round-trip time, below 0: none
     double m_differencePs{0.0};    //!< average difference of round-trip times
     uint32_t m_increases{0};       //!< increases in a row

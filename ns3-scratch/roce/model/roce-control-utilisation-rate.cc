@@ -32,7 +32,7 @@ RoceUtilisationRate::Begin(double rateBps)
 void
 RoceUtilisationRate::Follow(double beforeBps, double lineBps)
 {
-    m_referenceBps = RoceRateOnLine(m_referenceBps, beforeBps, lineBps);
+    m_referenceBps = m_onLine.Follow(m_referenceBps, beforeBps, lineBps);
 }
 
 double

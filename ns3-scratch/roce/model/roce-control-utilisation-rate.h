@@ -46,6 +46,7 @@ class RoceUtilisationRate
 
   private:
     double m_referenceBps{0.0}; //!< R_c
+    RoceRateOnLine m_onLine;    //!< where lines change
     uint32_t m_stage{0};        //!< additive increases since the last multiplicative step
 };
 

@@ -45,6 +45,7 @@ RoceQueueSender::StartControl()
 {
     const RoceParameters& parameters = m_context.parameters;
     m_rateBps = GetLineBps();
+    m_onLine = {};
     m_windowBytes =
         parameters.windowOfPath ? GetWay().path.bandwidthDelayBytes : parameters.windowBytes;
     UpdateLimit();
@@ -110,7 +111,7 @@ RoceQueueSender::Move(RoceNicPort& port, const RoceWay& way)
     const double beforeBps = GetLineBps();
     const RoceControls::Factory& control = GetControlOf(GetWay());
     m_way = &way;
-    m_rateBps = RoceRateOnLine(m_rateBps, beforeBps, GetLineBps());
+    m_rateBps = m_onLine.Follow(m_rateBps, beforeBps, GetLineBps());
     if (GetLineBps() != beforeBps)
     {
         m_control->LineChanged(*this);
@@ -425,6 +426,7 @@ RoceQueueSender::TimedOut(int64_t nowPs)
     if (m_recovery)
     {
         AccountLoss(nowPs);
+        m_asked = m_acknowledged;
         m_recovery->TimedOut(m_acknowledged, m_next);
     }
     else

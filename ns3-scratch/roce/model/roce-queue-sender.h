@@ -232,6 +232,7 @@ class RoceQueueSender : public RoceSender
     uint64_t m_limitBytes{0};                         //!< most bytes in flight, 0 without limit
     uint64_t m_windowBytes{0};                        //!< the same at line rate
     double m_rateBps{0.0};                            //!< pace
+    RoceRateOnLine m_onLine;                          //!< where lines change
     const RoceWay* m_way{nullptr};                    //!< its way
     int64_t m_lastStartPs{0};                         //!< when the last packet began
     uint32_t m_lastWireBytes{0};                      //!< its bytes on the line
