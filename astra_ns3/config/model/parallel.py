@@ -55,8 +55,8 @@ class Parallel(ConfigModel):
     bucket_bytes: PositiveBytes | None = Field(alias="bucket", default=None)
     """Gradients are sent when so many bytes have come together, as `25MB`. Absent: layer by layer."""
     overlap: OnOff = True
-    """Whether gradients are sent while the backward pass goes on. Else they follow the last one; with ``zero: 2`` and
-    ``3`` each one, and are waited for."""
+    """Whether gradients are sent while the backward pass goes on. If off, an NPU sends them after the last backward
+    pass (``zero`` 0 and 1) or after each (2 and 3), and waits for them."""
     prefetch: Number = 1
     """With ``zero: 3``: for how many layers weights are gathered ahead."""
     keep_gathered: OnOff = False

@@ -31,6 +31,7 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
     """Why keys change nothing, of those that have a value, be it a default."""
     parallel = file.parallel
     alone = degrees.gradient == 1
+    here = file.offload.weights is None and file.offload.optimizer is None
     reasons: dict[str, str | bool] = {
         "parallel.sequence": parallel.sequence and degrees.tensor == 1 and "tensor is 1",
         "parallel.gather_inputs_again": (degrees.tensor == 1 and "tensor is 1")
@@ -39,7 +40,7 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
         "parallel.context_by": degrees.context == 1 and "context is 1",
         "parallel.bucket": alone and "nobody else has the same weights",
         "parallel.overlap": not parallel.overlap and alone and "nobody else has the same weights",
-        "parallel.zero": parallel.zero > 0 and alone and "nobody else has the same weights",
+        "parallel.zero": parallel.zero > 0 and alone and here and "nobody else has the same weights",
         "parallel.prefetch": parallel.zero < _LAST_STAGE_OF_ZERO and f"zero is {parallel.zero}",
         "parallel.keep_gathered": parallel.keep_gathered
         and parallel.zero < _LAST_STAGE_OF_ZERO

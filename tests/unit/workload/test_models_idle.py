@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.models import small_gpt
+from support.models import GPT, model_of, small_gpt
 
 
 def told(parallel: dict[str, Any], npus: int = 1) -> str:
@@ -47,6 +47,16 @@ def test_attention_of_a_ring_is_fused_whatever_the_file_says_and_keeps_no_scores
     reason = "a ring's attention keeps no scores"
     told_of = [f"training.recompute: selective ({reason})", f"model.fused_attention ({reason})"]
     assert [any(key in each for each in found) for key in told_of] == [expected, expected]
+
+
+def test_zero_shards_what_lies_beyond_the_device_also_where_nobody_has_the_same_weights() -> None:
+    def told_of(offload: dict[str, Any]) -> bool:
+        data = {"kind": "transformer", "name": "m", "model": GPT, "training": {"sequence": 64, "micro_batches": 2}}
+        data |= {"parallel": {"pipeline": 2, "zero": 3}, "offload": offload}
+        return any("parallel.zero" in words for words in model_of(data).warnings(2))
+
+    assert told_of({})
+    assert not told_of({"weights": {"to": "remote"}})
 
 
 ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
