@@ -13,6 +13,7 @@ from support.small_run import small_system
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import InputError
 
 US = 10**6
 BYTES = 20_000_000
@@ -67,6 +68,44 @@ def test_a_queue_pair_uses_a_line_that_gets_faster(tmp_path: Any, control: dict[
     whole_ps = message_ps(files, control)
     expected_ps = 200 * US + (whole_ps - 200 * US) / 2
     assert message_ps(files, control, *faster) == pytest.approx(expected_ps, rel=0.08)
+
+
+def lossless(rate: str, delay: str, buffer: str = "16MB") -> dict[str, Any]:
+    """Two leaves and two spines with pauses, whose 12 links are alike."""
+    link = {"rate": rate, "delay": delay}
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "link": link, "uplink": link}
+    return {
+        "topology": {**topology, "switch": {"buffer": buffer, "pfc": {}}},
+        "transport": {"kind": "roce", "payload": 4096, "congestion_control": "none"},
+    }
+
+
+def all_links(rate: str, delay: str) -> list[dict[str, Any]]:
+    return [{"at": "1us", "link": link, "rate": rate, "delay": delay} for link in range(12)]
+
+
+@pytest.mark.parametrize("flows", [[(sender, 0, 4) for sender in range(2, 8)], [(n, (n + 4) % 8, 8) for n in range(8)]])
+@pytest.mark.parametrize("line", [("400Gbps", "1us"), ("100Gbps", "10us"), ("400Gbps", "10us")])
+def test_lines_that_get_faster_or_longer_stay_lossless(
+    tmp_path: Any, line: tuple[str, str], flows: list[tuple[int, int, int]]
+) -> None:
+    """No frame is lost, so an incast and a permutation take as long as on lines that never change."""
+    files = Files(tmp_path)
+    rows = "".join(f"{source},{to},{size}MB,50us\n" for source, to, size in flows)
+    job = files.job("a", files.write("flows.csv", f"source,destination,bytes,start\n{rows}"))
+    changed, built = files.play(lossless("100Gbps", "1us"), [job], all_links(*line)), files.play(lossless(*line), [job])
+    assert changed.metadata["statistics"]["dropped_frames"] == 0
+    assert changed.finish_ps == pytest.approx(built.finish_ps, rel=0.001)
+
+
+def test_a_buffer_without_room_for_the_headrooms_of_later_lines_is_refused(tmp_path: Any) -> None:
+    """Each of a leaf's six ports needs 10 MB: 400 Gb/s for 200 us."""
+    files = Files(tmp_path)
+    job = files.job("a", files.write("flows.csv", "source,destination,bytes,start\n0,1,1MB,50us\n"))
+    files.play(lossless("100Gbps", "1us"), [job])
+    words = r"headroom and reserve of 6 ports take at the highest rates and longest delays that events give, and a"
+    with pytest.raises(InputError, match=words):
+        files.play(lossless("100Gbps", "1us"), [job], all_links("400Gbps", "100us"))
 
 
 @pytest.mark.parametrize("reliability", ["go-back-n", "selective-repeat"])
