@@ -98,6 +98,38 @@ def test_lines_that_get_faster_or_longer_stay_lossless(
     assert changed.finish_ps == pytest.approx(built.finish_ps, rel=0.001)
 
 
+ECN = {"kmin": "400KB", "kmax": "1.6MB", "pmax": 0.2}
+RATES: dict[str, Any] = {"rate_ai": "1Gbps", "rate_hai": "5Gbps", "byte_counter": "10MB"}
+
+
+@pytest.mark.parametrize(
+    ("control", "ecn", "events", "stay"),
+    [
+        ({}, "scaled", [], ["keeps rate_ai, rate_hai, byte_counter as for 100 Gb/s", "ecn keeps the thresholds"]),
+        ({"rate_ai": "1Gbps"}, ECN, [], ["keeps rate_hai, byte_counter"]),
+        ({"parameters": "paper"}, ECN, [], []),
+        (RATES, ECN, [], []),
+        ({}, "scaled", [{"npu": "all", "control": RATES}, *({"switch": n, "ecn": ECN} for n in range(4))], []),
+    ],
+)
+def test_numbers_that_stay_those_of_a_first_rate_are_warned_of(
+    tmp_path: Any, control: dict[str, Any], ecn: Any, events: list[dict[str, Any]], stay: list[str]
+) -> None:
+    """The warnings are there from a millisecond on, unless the numbers are written or change as well."""
+    files, network = Files(tmp_path), lossless("100Gbps", "1us")
+    network["topology"]["switch"]["ecn"] = ecn
+    network["transport"]["congestion_control"] = {"kind": "dcqcn", **control}
+    job = files.job("a", files.write("flows.csv", "source,destination,bytes,start\n0,1,1KB,50us\n"))
+    more = [{"at": "1us", **each} for each in events]
+    for last, expected in ({}, stay), ({"for": "2ms"}, stay), ({"for": "100us"}, []):
+        lines = [{**each, **last} for each in all_links("400Gbps", "1us")]
+        told = [
+            each for each in files.play(network, [job], [*lines, *more]).metadata["warnings"] if "though events" in each
+        ]
+        assert len(told) == len(expected)
+        assert all(words in each for words, each in zip(expected, told, strict=True))
+
+
 def test_a_buffer_without_room_for_the_headrooms_of_later_lines_is_refused(tmp_path: Any) -> None:
     """Each of a leaf's six ports needs 10 MB: 400 Gb/s for 200 us."""
     files = Files(tmp_path)
