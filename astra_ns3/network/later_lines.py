@@ -1,13 +1,14 @@
-"""Warnings of numbers in proportion to the rates of lines, which stay when events change these rates."""
+"""Warnings of numbers in proportion to rates and delays of lines, which stay when events change the lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from astra_ns3.frozen import replace
-from astra_ns3.network.graph_outline import port_outline
+from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import LinkTarget, SwitchTarget
+from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.transport.lossless import largest_wire_bytes
 from astra_ns3.transport.marking import with_marking
 from astra_ns3.transport.network_outline import SwitchOutline
@@ -15,14 +16,16 @@ from astra_ns3.units import PS_PER_MS, format_rate, format_time
 
 _MOMENT_PS = PS_PER_MS
 """A rate that lasts for less isn't warned of: controls need longer to regain half of a line."""
+_TARGETS = frozenset({"base_target", "per_hop", "t_low"})
+"""Numbers of controls that name the delay of congestion."""
 _Later = tuple[int, int, int]
 """Number of a link, its later rate in bit/s, and since when in picoseconds."""
 
 
 def later_line_warnings(plan: NetworkPlan) -> list[str]:
-    """Return warnings of a control's numbers, and of marking thresholds, that are those of a line's first rate."""
+    """Return warnings of a control's numbers, and of marking thresholds, that are those of the lines at first."""
     later = list(_later_rates(plan))
-    return [*_of_controls(plan, later), *_of_marking(plan, later)]
+    return [*_of_controls(plan, later), *_of_marking(plan, later), *_of_delays(plan)]
 
 
 def _later_rates(plan: NetworkPlan) -> Iterator[_Later]:
@@ -85,3 +88,18 @@ def _of_marking(plan: NetworkPlan, later: Sequence[_Later]) -> Iterator[str]:
                         "key ecn of an event"
                     )
                     return
+
+
+def _of_delays(plan: NetworkPlan) -> Iterator[str]:
+    """Yield warnings of delays that controls take for congestion once events have made lines longest."""
+    if not any(each.state.delay_ps for each in plan.changes):
+        return
+    links = (replace(link, delay_ps=max(link.delay_ps, link.most_delay_ps)) for link in plan.graph.links)
+    longer = replace(plan.graph, links=tuple(links))
+    outlines = transport_outlines(plan.config, longer, plan.tables)
+    whole = network_outline_of(longer, slowest_path(longer, plan.tables, longest_path(longer, plan.tables)))
+    changed = {name for each in plan.controls for name in each.numbers}
+    for transport in (each for each in plan.transports.values() if each.outline.path and not changed & _TARGETS):
+        first = transport.below_round_trip(transport.outline)
+        for words in transport.below_round_trip(outlines.get(transport.kind, whole)) if not first else ():
+            yield f"with the longest delays that events give, {words}"

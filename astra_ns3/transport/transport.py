@@ -199,6 +199,10 @@ class Transport(ABC):
         """Return the numbers of its congestion control for lines of hosts of a rate, without the least rate."""
         return {}
 
+    def below_round_trip(self, _outline: NetworkOutline) -> list[str]:
+        """Return warnings of delays that its control takes for congestion and that another idle network has."""
+        return []
+
     def control_contradiction(self, changed: Mapping[str, float]) -> str | None:
         """Return which number of its congestion control contradicts another, and why, once some have changed."""
         return None

@@ -130,6 +130,28 @@ def test_numbers_that_stay_those_of_a_first_rate_are_warned_of(
         assert all(words in each for words, each in zip(expected, told, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("kind", "delay", "event", "warned"),
+    [
+        ("swift", "3us", {}, True),
+        ("swift", "1.2us", {}, False),
+        ("timely", "10us", {}, True),
+        ("dctcp", "10us", {}, False),
+        ("swift", "3us", {"npu": "all", "control": {"base_target": "40us"}}, False),
+    ],
+)
+def test_delays_that_later_count_as_congestion_are_warned_of(
+    tmp_path: Any, kind: str, delay: str, event: dict[str, Any], warned: bool
+) -> None:
+    """Four links of 3 us are a round trip of 24 us; with 1 us, Swift's target is half a round trip above 8 us."""
+    files, network = Files(tmp_path), lossless("100Gbps", "1us")
+    network["transport"]["congestion_control"] = kind
+    job = files.job("a", files.write("flows.csv", "source,destination,bytes,start\n0,4,1KB,50us\n"))
+    events = [*all_links("100Gbps", delay), *([{"at": "1us", **event}] if event else [])]
+    told = [each for each in files.play(network, [job], events).metadata["warnings"] if "with the longest" in each]
+    assert len(told) == warned
+
+
 def test_a_buffer_without_room_for_the_headrooms_of_later_lines_is_refused(tmp_path: Any) -> None:
     """Each of a leaf's six ports needs 10 MB: 400 Gb/s for 200 us."""
     files = Files(tmp_path)

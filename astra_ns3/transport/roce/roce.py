@@ -23,6 +23,7 @@ from astra_ns3.transport.roce.check import (
     reordering_warnings,
     window_warnings,
 )
+from astra_ns3.transport.roce.control_check import target_warnings
 from astra_ns3.transport.roce.control_sets import Line
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
@@ -184,6 +185,10 @@ class Roce(Transport):
         line = Line(rate_bps, self.base_round_trip_ps, self.payload_bytes)
         numbers = roce_parameters(self.keys, line).control_parameters
         return {name: value for name, value in numbers.items() if name != "minimum_rate"}
+
+    def below_round_trip(self, outline: NetworkOutline) -> list[str]:
+        """Return warnings of delays that its control takes for congestion and that another idle network has."""
+        return list(target_warnings(self.parameters, outline))
 
     def control_contradiction(self, changed: Mapping[str, float]) -> str | None:
         """Return which number of its congestion control contradicts another, and why, once some have changed."""
