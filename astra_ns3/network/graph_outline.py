@@ -119,4 +119,4 @@ def _outline(
 
 def port_outline(link: Link) -> PortOutline:
     """One direction of a link."""
-    return PortOutline(link.rate_bps, link.delay_ps, link.error_rate)
+    return PortOutline(link.rate_bps, link.delay_ps, link.error_rate, link.most_rate_bps, link.most_delay_ps)

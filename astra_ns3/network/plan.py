@@ -22,7 +22,7 @@ from astra_ns3.network.controls import ControlChange
 from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.topology.builders import build_graph
-from astra_ns3.topology.changes import Change, Epoch, epochs, tables_before
+from astra_ns3.topology.changes import Change, Epoch, epochs, tables_before, with_most
 from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
@@ -167,6 +167,7 @@ def plan_network(
         if changes
         else shortest_paths(graph, weighted=weighted)
     )
+    graph = with_most(graph, changes)
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
     outline = network_outline_of(graph, slowest)

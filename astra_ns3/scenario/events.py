@@ -343,8 +343,10 @@ def _plain(name: str) -> str:
 def _names(graph: Graph, meant: str) -> str:
     """Return which names there are, and the nearest."""
     names = [name_of(node, graph) for node in range(graph.nodes)]
-    kinds = dict.fromkeys(re.sub(r"[0-9]+$", "", name).strip() for name in names)
-    return f"names as {some_of(f'{kind} 0' for kind in kinds)}{nearest(meant, names)}"
+    firsts: dict[str, str] = {}
+    for name in names:
+        firsts.setdefault(re.sub(r"[0-9]+$", "", name), name)
+    return f"names as {some_of(firsts.values())}{nearest(meant, names)}"
 
 
 def name_of(node: int, graph: Graph) -> str:

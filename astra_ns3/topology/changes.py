@@ -219,6 +219,21 @@ def _check_state(change: Change) -> None:
         raise wrong(f"error_rate is {state.error_rate}, expected 0 or more and below 1 (or up: false)", str(change))
 
 
+def with_most(graph: Graph, changes: Sequence[Change]) -> Graph:
+    """Return the graph with the highest rates and longest delays that changes ever give its links; the same if none."""
+    most: dict[int, tuple[int, int]] = {}
+    for change in changes:
+        if isinstance(change.target, LinkTarget):
+            link, state = graph.links[change.target.link], change.state
+            rate_bps, delay_ps = most.get(change.target.link, (link.rate_bps, link.delay_ps))
+            most[change.target.link] = max(rate_bps, state.rate_bps or 0), max(delay_ps, state.delay_ps or 0)
+    links = list(graph.links)
+    for number, (rate_bps, delay_ps) in most.items():
+        if (rate_bps, delay_ps) != (links[number].rate_bps, links[number].delay_ps):
+            links[number] = replace(links[number], most_rate_bps=rate_bps, most_delay_ps=delay_ps)
+    return graph if links == list(graph.links) else replace(graph, links=tuple(links))
+
+
 def states_in_time(graph: Graph, changes: Sequence[Change]) -> list[tuple[int, Graph]]:
     """Return the network from each time on at which something changes, and from 0 on."""
     present = _Present(graph)

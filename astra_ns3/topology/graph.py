@@ -39,7 +39,8 @@ class Link:
     ``error_rate`` is the probability that a frame is lost on it, ``kind`` the class of links that it belongs to, such
     as ``scale-up`` or ``core``, ``cost`` what a shortest path counts for it. A link that isn't ``up`` is on no path
     (``changes.py``). One that is ``silent`` loses all that it is sent, and its ends don't know (``reactions.py``).
-    ``storm``: bit p is set if the host at its end has the switch there stop priority p for ever.
+    ``storm``: bit p is set if the host at its end has the switch there stop priority p for ever. ``most_rate_bps`` and
+    ``most_delay_ps``: the most that changes ever give it; 0: what it has.
     """
 
     a: int
@@ -52,6 +53,8 @@ class Link:
     up: bool = True
     silent: bool = False
     storm: int = 0
+    most_rate_bps: int = 0
+    most_delay_ps: int = 0
 
     @classmethod
     def of(cls, a: int, b: int, wire: LinkConfig, kind: str, cost: int = 1) -> Link:

@@ -39,12 +39,16 @@ def headroom_bytes(rate_bps: int, delay_ps: int, largest_wire_bytes: int) -> int
 
 
 def port_headroom_bytes(pfc: PfcConfig, port: PortOutline, largest_wire_bytes: int) -> int:
-    """Headroom of each lossless priority of a port: as given, by a factor of rate x delay, or the exact sum."""
+    """Headroom of each lossless priority of a port: as given, by a factor of rate x delay, or the exact sum.
+
+    Without a given one it is for the highest rate and the longest delay that the line ever has.
+    """
     if pfc.headroom_bytes is not None:
         return pfc.headroom_bytes
+    rate_bps, delay_ps = max(port.rate_bps, port.most_rate_bps), max(port.delay_ps, port.most_delay_ps)
     if pfc.headroom_factor is not None:
-        return ceil(pfc.headroom_factor * (port.rate_bps * port.delay_ps // (8 * PS_PER_SECOND)))
-    return headroom_bytes(port.rate_bps, port.delay_ps, largest_wire_bytes)
+        return ceil(pfc.headroom_factor * (rate_bps * delay_ps // (8 * PS_PER_SECOND)))
+    return headroom_bytes(rate_bps, delay_ps, largest_wire_bytes)
 
 
 def lossless_bytes(switch: SwitchOutline, largest_wire_bytes: int) -> int:
@@ -66,10 +70,13 @@ def check_switch(switch: SwitchOutline, transports: Collection[Transport]) -> No
     """Raise InputError as :func:`check_lossless`, for one switch."""
     largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
+    later = " at the highest rates and longest delays that events give" * any(
+        port.most_rate_bps or port.most_delay_ps for port in switch.ports
+    )
     refuse(
         needed + largest > size,
         f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
-        f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
+        f"{len(switch.ports)} ports take{later}, and a frame of {largest}: raise buffer, or give pfc.headroom"
         if needed
         else f"key 'topology.switch.buffer': {size} bytes do not hold one frame of {largest} (payload and headers)",
     )

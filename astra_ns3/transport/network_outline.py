@@ -10,11 +10,13 @@ from astra_ns3.frozen import dataclass
 
 @dataclass(frozen=True, order=True)
 class PortOutline:
-    """One direction of a link."""
+    """One direction of a link; ``most_rate_bps`` and ``most_delay_ps``: the most that changes ever give it."""
 
     rate_bps: int
     delay_ps: int
     error_rate: float = 0.0
+    most_rate_bps: int = 0
+    most_delay_ps: int = 0
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,14 @@ class Transport(ABC):
         """Return other numbers of its congestion control, by name; raises InputError for what it hasn't."""
         raise wrong(f"transport {self.kind} has no control whose numbers change, expected roce")
 
+    def numbers_of_line(self, _rate_bps: int) -> Mapping[str, float]:
+        """Return the numbers of its congestion control for lines of hosts of a rate, without the least rate."""
+        return {}
+
+    def below_round_trip(self, _outline: NetworkOutline) -> list[str]:
+        """Return warnings of delays that its control takes for congestion and that another idle network has."""
+        return []
+
     def control_contradiction(self, changed: Mapping[str, float]) -> str | None:
         """Return which number of its congestion control contradicts another, and why, once some have changed."""
         return None

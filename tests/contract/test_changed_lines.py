@@ -13,6 +13,7 @@ from support.small_run import small_system
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import InputError
 
 US = 10**6
 BYTES = 20_000_000
@@ -96,6 +97,98 @@ def test_a_moment_on_a_slow_line_leaves_what_a_control_has_learnt(
     assert slow_ps <= 1.03 * finish_ps
     assert more_marks <= 1.2 * marks + 20
     assert more_pauses <= 1.2 * pauses + 20
+
+
+def lossless(rate: str, delay: str, buffer: str = "16MB") -> dict[str, Any]:
+    """Two leaves and two spines with pauses, whose 12 links are alike."""
+    link = {"rate": rate, "delay": delay}
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "link": link, "uplink": link}
+    return {
+        "topology": {**topology, "switch": {"buffer": buffer, "pfc": {}}},
+        "transport": {"kind": "roce", "payload": 4096, "congestion_control": "none"},
+    }
+
+
+def all_links(rate: str, delay: str) -> list[dict[str, Any]]:
+    return [{"at": "1us", "link": link, "rate": rate, "delay": delay} for link in range(12)]
+
+
+@pytest.mark.parametrize("flows", [[(sender, 0, 4) for sender in range(2, 8)], [(n, (n + 4) % 8, 8) for n in range(8)]])
+@pytest.mark.parametrize("line", [("400Gbps", "1us"), ("100Gbps", "10us"), ("400Gbps", "10us")])
+def test_lines_that_get_faster_or_longer_stay_lossless(
+    tmp_path: Any, line: tuple[str, str], flows: list[tuple[int, int, int]]
+) -> None:
+    """No frame is lost, so an incast and a permutation take as long as on lines that never change."""
+    files = Files(tmp_path)
+    rows = "".join(f"{source},{to},{size}MB,50us\n" for source, to, size in flows)
+    job = files.job("a", files.write("flows.csv", f"source,destination,bytes,start\n{rows}"))
+    changed, built = files.play(lossless("100Gbps", "1us"), [job], all_links(*line)), files.play(lossless(*line), [job])
+    assert changed.metadata["statistics"]["dropped_frames"] == 0
+    assert changed.finish_ps == pytest.approx(built.finish_ps, rel=0.001)
+
+
+ECN = {"kmin": "400KB", "kmax": "1.6MB", "pmax": 0.2}
+RATES: dict[str, Any] = {"rate_ai": "1Gbps", "rate_hai": "5Gbps", "byte_counter": "10MB"}
+
+
+@pytest.mark.parametrize(
+    ("control", "ecn", "events", "stay"),
+    [
+        ({}, "scaled", [], ["keeps rate_ai, rate_hai, byte_counter as for 100 Gb/s", "ecn keeps the thresholds"]),
+        ({"rate_ai": "1Gbps"}, ECN, [], ["keeps rate_hai, byte_counter"]),
+        ({"parameters": "paper"}, ECN, [], []),
+        (RATES, ECN, [], []),
+        ({}, "scaled", [{"npu": "all", "control": RATES}, *({"switch": n, "ecn": ECN} for n in range(4))], []),
+    ],
+)
+def test_numbers_that_stay_those_of_a_first_rate_are_warned_of(
+    tmp_path: Any, control: dict[str, Any], ecn: Any, events: list[dict[str, Any]], stay: list[str]
+) -> None:
+    """The warnings are there from a millisecond on, unless the numbers are written or change as well."""
+    files, network = Files(tmp_path), lossless("100Gbps", "1us")
+    network["topology"]["switch"]["ecn"] = ecn
+    network["transport"]["congestion_control"] = {"kind": "dcqcn", **control}
+    job = files.job("a", files.write("flows.csv", "source,destination,bytes,start\n0,1,1KB,50us\n"))
+    more = [{"at": "1us", **each} for each in events]
+    for last, expected in ({}, stay), ({"for": "2ms"}, stay), ({"for": "100us"}, []):
+        lines = [{**each, **last} for each in all_links("400Gbps", "1us")]
+        told = [
+            each for each in files.play(network, [job], [*lines, *more]).metadata["warnings"] if "though events" in each
+        ]
+        assert len(told) == len(expected)
+        assert all(words in each for words, each in zip(expected, told, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "delay", "event", "warned"),
+    [
+        ("swift", "3us", {}, True),
+        ("swift", "1.2us", {}, False),
+        ("timely", "10us", {}, True),
+        ("dctcp", "10us", {}, False),
+        ("swift", "3us", {"npu": "all", "control": {"base_target": "40us"}}, False),
+    ],
+)
+def test_delays_that_later_count_as_congestion_are_warned_of(
+    tmp_path: Any, kind: str, delay: str, event: dict[str, Any], warned: bool
+) -> None:
+    """Four links of 3 us are a round trip of 24 us; with 1 us, Swift's target is half a round trip above 8 us."""
+    files, network = Files(tmp_path), lossless("100Gbps", "1us")
+    network["transport"]["congestion_control"] = kind
+    job = files.job("a", files.write("flows.csv", "source,destination,bytes,start\n0,4,1KB,50us\n"))
+    events = [*all_links("100Gbps", delay), *([{"at": "1us", **event}] if event else [])]
+    told = [each for each in files.play(network, [job], events).metadata["warnings"] if "with the longest" in each]
+    assert len(told) == warned
+
+
+def test_a_buffer_without_room_for_the_headrooms_of_later_lines_is_refused(tmp_path: Any) -> None:
+    """Each of a leaf's six ports needs 10 MB: 400 Gb/s for 200 us."""
+    files = Files(tmp_path)
+    job = files.job("a", files.write("flows.csv", "source,destination,bytes,start\n0,1,1MB,50us\n"))
+    files.play(lossless("100Gbps", "1us"), [job])
+    words = r"headroom and reserve of 6 ports take at the highest rates and longest delays that events give, and a"
+    with pytest.raises(InputError, match=words):
+        files.play(lossless("100Gbps", "1us"), [job], all_links("400Gbps", "100us"))
 
 
 @pytest.mark.parametrize("reliability", ["go-back-n", "selective-repeat"])

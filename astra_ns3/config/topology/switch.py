@@ -85,7 +85,8 @@ class PfcConfig(ConfigModel):
     """Faster ports have alpha doubled for each halving that brings their rate down to this one, until it is 1."""
     headroom_bytes: Bytes | None = Field(alias="headroom", default=None)
     """Memory for what may still arrive after a pause was sent, of each port and lossless priority. Absent: 2 x delay x
-    rate / 8, three of the largest frames on the line, and 84 bytes of the pause frame."""
+    rate / 8, three of the largest frames on the line, and 84 bytes of the pause frame. Delay and rate are
+    the highest that a scenario's events give the line."""
     headroom_factor: Annotated[float, Gt(0), Le(1000)] | None = None
     """Headroom is so many times rate x delay of the port, instead of the exact sum."""
     reserve_bytes: Bytes = Field(alias="reserve", default=4096)

@@ -20,6 +20,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.credit_lanes import check_detours, check_lanes, credits_of
 from astra_ns3.network.graph_outline import port_outline
+from astra_ns3.network.later_lines import later_line_warnings
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import Course
@@ -120,7 +121,7 @@ def planned_network(
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
     wires = check_topology(graph, *plan.outermost.wire_sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
     checked = check_transports(network, plan.outline, plan.transports, priorities)
-    return plan, [*wires, *unchosen, *checked, *_later_credits(plan), *check_lanes(plan)]
+    return plan, [*wires, *unchosen, *checked, *_later_credits(plan), *later_line_warnings(plan), *check_lanes(plan)]
 
 
 def _unchosen(plan: NetworkPlan) -> list[str]:

@@ -12,6 +12,7 @@ from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.credit_lanes import credit_orders
 from astra_ns3.network.door.description import Description, NativeValue
+from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
@@ -21,7 +22,6 @@ from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables, pinned_choices
 from astra_ns3.transport.credits import next_lanes
 from astra_ns3.transport.lossless import largest_frame_bytes, largest_wire_bytes, port_headroom_bytes
-from astra_ns3.transport.network_outline import PortOutline
 from astra_ns3.transport.transport import Transport
 
 QUANTUM_BYTES = 2048
@@ -143,7 +143,8 @@ def _links(description: Description, graph: Graph, largest_wire_bytes: int, orde
         by_credit = any(each is not None and each.credits is not None for each in (near, far))
         order = tuple(orders[number].tolist()) if by_credit else (0, 0)
         own = _own_port(graph, link, link.a), _own_port(graph, link, link.b)
-        key = (link.rate_bps, link.delay_ps, link.error_rate, id(near), id(far), *order, *own)
+        most = link.most_rate_bps, link.most_delay_ps
+        key = (*most, link.rate_bps, link.delay_ps, link.error_rate, id(near), id(far), *order, *own)
         kind = kinds.get(key)
         if kind is None:
             kind = kinds[key] = len(kinds)
@@ -169,7 +170,7 @@ def _link_values(
     link: Link, near: SwitchConfig | None, far: SwitchConfig | None, largest_wire_bytes: int
 ) -> dict[str, NativeValue]:
     values: dict[str, NativeValue] = {"rateBps": link.rate_bps, "delayPs": link.delay_ps, "errorRate": link.error_rate}
-    outline = PortOutline(link.rate_bps, link.delay_ps)
+    outline = port_outline(link)
     if near is not None and near.pfc is not None:
         values["headroomBytes"] = port_headroom_bytes(near.pfc, outline, largest_wire_bytes)
         values["pfcAlpha"] = near.pfc.alpha_of(link.rate_bps)
@@ -257,7 +258,7 @@ def _memories(plan: NetworkPlan, present: Graph, switches: Sequence[int]) -> dic
         for port in ports:
             assert config.pfc is not None
             link = graph.links[port.link]
-            headrooms.append(port_headroom_bytes(config.pfc, PortOutline(link.rate_bps, link.delay_ps), largest))
+            headrooms.append(port_headroom_bytes(config.pfc, port_outline(link), largest))
             alphas.append(config.pfc.alpha_of(link.rate_bps))
     pfcs = [config.pfc or PfcConfig() for config in configs]
     return {

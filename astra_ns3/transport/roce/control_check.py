@@ -21,14 +21,9 @@ _Numbers = Mapping[str, float]
 
 def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Iterator[str]:
     """Delays that an idle network already has, and increases that take long to regain the line."""
+    yield from target_warnings(parameters, outline)
     numbers, kind = parameters.control_parameters, parameters.congestion_control
     round_trip_ps = base_round_trip_ps(parameters, outline)
-    for name, limit_ps in _delay_targets(kind, numbers, len(outline.path) - 1):
-        if limit_ps < round_trip_ps:
-            yield (
-                f"congestion_control {kind}: {name} {format_time(limit_ps)} is below the {format_time(round_trip_ps)} "
-                "of a round trip on the idle network, so the longest paths always count as congested: raise it"
-            )
     regain = _REGAIN.get(kind)
     if regain is None:
         return
@@ -43,6 +38,18 @@ def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Ite
                 f"{format_rate(line_bps)} back to all of it{_CURES.get(kind, '')}"
             )
             return
+
+
+def target_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Iterator[str]:
+    """Delays that a control takes for congestion and that an idle network already has."""
+    numbers, kind = parameters.control_parameters, parameters.congestion_control
+    round_trip_ps = base_round_trip_ps(parameters, outline)
+    for name, limit_ps in _delay_targets(kind, numbers, len(outline.path) - 1):
+        if limit_ps < round_trip_ps:
+            yield (
+                f"congestion_control {kind}: {name} {format_time(limit_ps)} is below the {format_time(round_trip_ps)} "
+                "of a round trip on the idle network, so the longest paths always count as congested: raise it"
+            )
 
 
 def unmarked_warnings(control: RoceControl, switches: Sequence[SwitchOutline]) -> Iterator[str]:

@@ -23,6 +23,8 @@ from astra_ns3.transport.roce.check import (
     reordering_warnings,
     window_warnings,
 )
+from astra_ns3.transport.roce.control_check import target_warnings
+from astra_ns3.transport.roce.control_sets import Line
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
@@ -177,6 +179,16 @@ class Roce(Transport):
             refuse(stays, f"key 'control.{key}': stays as it is while the network is played")
         document = Document("control", {"kind": control.kind, **given})
         return validated(type(control), document).given()
+
+    def numbers_of_line(self, rate_bps: int) -> Mapping[str, float]:
+        """Return the numbers of the congestion control for lines of hosts of a rate, without the least rate."""
+        line = Line(rate_bps, self.base_round_trip_ps, self.payload_bytes)
+        numbers = roce_parameters(self.keys, line).control_parameters
+        return {name: value for name, value in numbers.items() if name != "minimum_rate"}
+
+    def below_round_trip(self, outline: NetworkOutline) -> list[str]:
+        """Return warnings of delays that its control takes for congestion and that another idle network has."""
+        return list(target_warnings(self.parameters, outline))
 
     def control_contradiction(self, changed: Mapping[str, float]) -> str | None:
         """Return which number of its congestion control contradicts another, and why, once some have changed."""

@@ -72,9 +72,9 @@ LINK_KEY = Recipe(
         "astra_ns3/network/ns3/build.py": (
             ("link.error_rate, id(near)", "link.error_rate, link.oldest_first, id(near)"),
             (
-                "    outline = PortOutline(link.rate_bps, link.delay_ps)\n    if near is not None",
+                "    outline = port_outline(link)\n    if near is not None",
                 '    values["oldestFirst"] = link.oldest_first\n'
-                "    outline = PortOutline(link.rate_bps, link.delay_ps)\n    if near is not None",
+                "    outline = port_outline(link)\n    if near is not None",
             ),
         ),
         "ns3-scratch/bridge/model/network-description.h": (

@@ -201,6 +201,8 @@ def test_the_switch_is_that_of_the_known_code(tmp_path: Path) -> None:
     # 1/8 for the NICs' 100 Gb/s, twice that for each doubling above.
     assert [pfc.alpha_of(rate * GBPS) for rate in (100, 200, 400)] == [0.125, 0.25, 0.5]
     assert port_headroom_bytes(pfc, PortOutline(400 * GBPS, US), 1036) == 3 * 50_000
+    later = PortOutline(100 * GBPS, US, most_rate_bps=400 * GBPS, most_delay_ps=2 * US)
+    assert port_headroom_bytes(pfc, later, 1036) == 3 * 100_000
 
 
 def test_no_qcn_is_no_mark_and_needs_no_thresholds(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -145,6 +146,14 @@ def test_a_name_of_two_switches_is_refused() -> None:
     twins = Graph(1, 2, (Link(0, 1, 1, 1), Link(0, 2, 1, 1)), (0,), (1, 1), switch_names=("a", "a"))
     with pytest.raises(InputError, match="'a' is the name of 2 switches, expected one of them, as 'switch 0'"):
         node_of("a", twins)
+
+
+def test_the_names_that_an_error_offers_are_there() -> None:
+    links = (Link(0, 1, 1, 1), Link(0, 2, 1, 1))
+    graph = Graph(1, 2, links, (0,), (1, 1), switch_names=("switch A", "switch B"))
+    words = "expected names as host 0, switch A, switch B; did you mean 'switch A'?"
+    with pytest.raises(InputError, match=re.escape(words)):
+        node_of("switch A 0", graph)
 
 
 def test_spaces_and_capitals_in_a_name_do_not_matter() -> None:

@@ -12,7 +12,17 @@ from oracles.cheapest_paths import UNREACHABLE, connected_graphs, costs_to, port
 from support.leaf_spine import leaf_spine
 
 from astra_ns3.errors import InputError
-from astra_ns3.topology.changes import Change, Epoch, LinkTarget, NpuTarget, State, SwitchTarget, Target, epochs
+from astra_ns3.topology.changes import (
+    Change,
+    Epoch,
+    LinkTarget,
+    NpuTarget,
+    State,
+    SwitchTarget,
+    Target,
+    epochs,
+    with_most,
+)
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.route_differences import NodeDifference, epoch_difference
 from astra_ns3.topology.routes import LOCAL, RouteTables, shortest_paths
@@ -41,6 +51,17 @@ def test_changes_cut_a_run_into_epochs_whatever_their_order() -> None:
     assert [epoch.start_ps for epoch in found] == [0, 3, 7]
     assert [epoch.graph.links[4].up for epoch in found] == [True, False, True]
     assert [epoch.graph.links[4].delay_ps for epoch in found] == [9, 9, 9]
+
+
+def test_a_link_knows_the_most_that_changes_give_it_and_others_stay_the_same() -> None:
+    graph, link = leaf_spine(), LinkTarget(4)
+    rate_bps, delay_ps = graph.links[4].rate_bps, graph.links[4].delay_ps
+    less = [Change(1, link, State(rate_bps=rate_bps // 2)), Change(2, link, State(delay_ps=0)), Change(3, link, DOWN)]
+    assert with_most(graph, less) is graph
+    more = [Change(4 + times, link, State(rate_bps=times * rate_bps)) for times in (2, 3, 1)]
+    found = with_most(graph, [*less, *more])
+    assert (found.links[4].most_rate_bps, found.links[4].most_delay_ps) == (3 * rate_bps, delay_ps)
+    assert all(now is was for now, was in zip(found.links, graph.links, strict=True) if now is not found.links[4])
 
 
 def test_a_link_that_is_down_is_on_no_path_until_it_is_up_again() -> None:
