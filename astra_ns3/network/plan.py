@@ -16,7 +16,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.controls import ControlChange
 from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
@@ -28,7 +28,7 @@ from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.reactions import Reaction
 from astra_ns3.topology.routes import RouteTables, shortest_paths
-from astra_ns3.transport.lossless import largest_wire_bytes
+from astra_ns3.transport.lossless import holds_lossless, largest_wire_bytes
 from astra_ns3.transport.marking import with_marking
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import Transport
@@ -45,6 +45,7 @@ class NetworkPlan:
     spend on messages. ``outline``: that of all. ``transports``: by kind, each with the outline of what it travels over.
     ``reaction``: when turns of links are known; None: everywhere at once. ``controls``: numbers of congestion controls
     that change, and when. ``pair_bytes``: NPUs send each other at most so much while a run lasts; None: nobody knows.
+    ``lacks_headroom``: PFC's is for what links have first, since buffers are too small for all that changes give them.
     """
 
     config: NetworkConfig
@@ -59,6 +60,7 @@ class NetworkPlan:
     reaction: Reaction | None = None
     controls: tuple[ControlChange, ...] = ()
     pair_bytes: int | None = None
+    lacks_headroom: bool = False
 
     @property
     def transport_of_dimensions(self) -> tuple[tuple[int, str], ...]:
@@ -167,7 +169,21 @@ def plan_network(
         if changes
         else shortest_paths(graph, weighted=weighted)
     )
-    graph = with_most(graph, changes)
+    most = with_most(graph, changes)
+    plan = _plan_of(config, most, tables, endpoint, tuple(changes), reaction)
+    if most is not graph and not holds_lossless(plan.transports.values(), plan.outline):
+        plan = replace(_plan_of(config, graph, tables, endpoint, tuple(changes), reaction), lacks_headroom=True)
+    return plan
+
+
+def _plan_of(
+    config: NetworkConfig,
+    graph: Graph,
+    tables: RouteTables,
+    endpoint: EndpointModel | None,
+    changes: tuple[Change, ...],
+    reaction: Reaction | None,
+) -> NetworkPlan:
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
     outline = network_outline_of(graph, slowest)
@@ -182,7 +198,7 @@ def plan_network(
         tables=tables,
         longest=longest,
         slowest=slowest,
-        changes=tuple(changes),
+        changes=changes,
         endpoint=endpoint or EndpointModel(),
         outline=outline,
         transports=transports,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from math import ceil
 
 from astra_ns3.config.topology.switch import PfcConfig
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.units import PS_PER_SECOND, format_rate
@@ -64,6 +64,15 @@ def check_lossless(transports: Collection[Transport], outline: NetworkOutline) -
     """Raise InputError if a switch has no room for a frame beside what PFC keeps, or would never let one in."""
     for switch in outline.switches:
         check_switch(switch, transports)
+
+
+def holds_lossless(transports: Collection[Transport], outline: NetworkOutline) -> bool:
+    """Return whether :func:`check_lossless` finds nothing wrong."""
+    try:
+        check_lossless(transports, outline)
+    except InputError:
+        return False
+    return True
 
 
 def check_switch(switch: SwitchOutline, transports: Collection[Transport]) -> None:

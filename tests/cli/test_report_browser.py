@@ -156,7 +156,9 @@ def test_the_page_of_a_study_fits_a_narrow_screen(tmp_path: Path) -> None:
     message = "/".join(["no-file-of-this-name"] * 9)
     stopped: StopDocument = {"kind": "InputError", "message": message, "exit_status": 2}
     outcomes = {
-        points[0].address: outcome_of(points[0], finish_us=1e6),
+        points[0].address: outcome_of(
+            points[0], finish_us=1e6, compute_us=1e6, exposed_us=1e6, floor_us=1e6, of_floor=2.0
+        ),
         points[1].address: PointOutcome(points[1].address, "failed", stopped, {}, {}, {}),
     }
     picture = Picture("one", "finish", '<svg viewBox="0 0 900 300" width="900pt" height="300pt"></svg>')

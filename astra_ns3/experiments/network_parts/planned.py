@@ -40,6 +40,12 @@ RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
+_SHORT_OF_HEADROOM = (
+    "buffers of switches have no room for pfc's headroom at the highest rates and longest delays that events give: "
+    "frames may be lost then; raise topology.switch.buffer"
+)
+
+
 def as_observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
     """Return the network that is played, and warnings: a backend without packets can observe little."""
     abilities = abilities_of(options.backend)
@@ -121,7 +127,8 @@ def planned_network(
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
     wires = check_topology(graph, *plan.outermost.wire_sizes, shares_evenly=evenly, tables=tables, slowest=plan.slowest)
     checked = check_transports(network, plan.outline, plan.transports, priorities)
-    return plan, [*wires, *unchosen, *checked, *_later_credits(plan), *later_line_warnings(plan), *check_lanes(plan)]
+    later = [*[_SHORT_OF_HEADROOM] * plan.lacks_headroom, *_later_credits(plan), *later_line_warnings(plan)]
+    return plan, [*wires, *unchosen, *checked, *later, *check_lanes(plan)]
 
 
 def _unchosen(plan: NetworkPlan) -> list[str]:
