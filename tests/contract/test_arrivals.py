@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from oracles.list_scheduler import Asked, Got, first_come
 from support.fake_backend import FakeBackend
@@ -109,9 +108,8 @@ class Alone:
         return self._known[key]
 
 
-STEADY = {"congestion_control": "none"}
-"""Of RoCE as flows. The last digit of a sum decides how a time is rounded."""
-ROUNDED_PS = 20
+STEADY = {"congestion_control": "none", "window": "bdp"}
+"""Of RoCE as flows: whole packets take whole picoseconds, so that no sum's last digit decides how one is rounded."""
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -131,12 +129,11 @@ def test_jobs_start_and_end_when_a_list_scheduler_has_them_start_and_end(files: 
         placement = draw.choice(["packed", "spread", "random", "fragmented"])
         result = files.play(network, rows, {"backend": backend, "seed": seed + 1}, arrivals={"placement": placement})
         expected = first_come(npus, asked)
-        rounded_ps = ROUNDED_PS if backend == "flow" else 0
-        assert np.abs(np.array(got(result)) - np.array(expected)).max() <= rounded_ps, (seed, placement)
+        assert got(result) == expected, (seed, placement)
         waits = [each.start_ps - job.arrival_ps for each, job in zip(expected, asked, strict=True)]
         assert any(waits)
         table = result.rows("jobs.csv")
-        assert [round(float(row["waited_us"]) * US) for row in table] == pytest.approx(waits, abs=rounded_ps, rel=0)
+        assert [round(float(row["waited_us"]) * US) for row in table] == waits
         assert [round(float(row["arrival_us"]) * US) for row in table] == [job.arrival_ps for job in asked]
         (summary,) = (result.metadata["waits"],)
         assert summary == {
