@@ -238,14 +238,18 @@ def _shares_ps(parts: Mapping[str, int], time_ps: int, factor: Fraction) -> dict
 def parts_of_messages(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
     """Return the times of the chain's messages and signals, part by part.
 
-    A message that is sent again behind its own bytes loses no more than it takes longer than alone.
+    A message that is sent again behind its own bytes loses no more than it takes longer than alone. Without accounts
+    a message waits for as long as it takes longer than alone, where that is known.
     """
     links = [each for each in segments if each.kind in (MESSAGE, SIGNAL)]
     told = [has_accounts(messages) and each.whole and each.message >= 0 for each in links]
     rows = list(compress((each.message for each in links), told))
     found = Counter[str]() if messages is None or not rows else _parts_of(messages, rows)
-    pairs = zip(links, told, strict=True)
-    found[WHOLE] += sum(each.time_ps for each, known in pairs if not known and each.kind != SIGNAL)
+    untold = [each for each, known in zip(links, told, strict=True) if not known and each.kind != SIGNAL]
+    alone = None if messages is None or has_accounts(messages) else alone_ps(messages)
+    for each in untold:
+        least_ps = int(alone[each.message]) if alone is not None and each.whole and each.message >= 0 else 0
+        found[WHOLE] += each.time_ps - least_ps
     return found
 
 

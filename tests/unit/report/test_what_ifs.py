@@ -21,6 +21,7 @@ from astra_ns3.report.explanation.parts import (
     LOSSES_AND_IN_ORDER,
     MESSAGE,
     PARTS,
+    WHOLE,
     Segment,
 )
 from astra_ns3.report.explanation.what_ifs import (
@@ -322,3 +323,11 @@ def test_what_is_sent_again_behind_own_bytes_costs_what_the_message_takes_longer
     chain = [Segment(MESSAGE, 0, 100 * row, 100 * row + 100, message=row) for row in range(2)]
     found = parts_of_messages(chain, messages)
     assert (found["lost_ps"], found["serialisation_ps"]) == (5, 195)
+
+
+def test_a_message_without_accounts_waits_for_as_long_as_it_takes_longer_than_alone() -> None:
+    """One takes 5 ps longer than alone; of the second only the last part is on the chain, which may be all a wait."""
+    zeros = np.zeros(2, np.int64)
+    messages = {"start_ps": zeros, "end_ps": zeros + 100, "ideal_ps": np.array([95, 100])}
+    chain = [Segment(MESSAGE, 0, 0, 100, message=0), Segment(MESSAGE, 0, 100, 130, message=1, whole=False)]
+    assert parts_of_messages(chain, messages)[WHOLE] == 5 + 30
