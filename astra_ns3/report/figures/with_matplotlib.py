@@ -49,8 +49,10 @@ _FEW_NAMES = 20
 # A logarithmic axis whose last number is at most so many times its first has values at 1, 2, 5, 10, ...
 _NARROW = 300
 # So many times: values at even distances, and how many distances there are at most.
-_WITHIN_TEN = 6
+_EVEN = 4
 _MOST_EVEN = 5
+# So many times: values near both ends, too, so that nobody takes the scale for an even one.
+_SHORT = 30
 # Letters of all names on the x-axis of a panel of full width, beyond which they are turned.
 _LONG_LABELS = 44
 # Letters of a title that a panel of full width has room for.
@@ -330,8 +332,10 @@ def _log_ticks(own: XAxis | YAxis, axis: Axis) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     low, high = own.get_view_interval()
-    if high < _WITHIN_TEN * low:
+    if high < _EVEN * low:
         own.set_major_locator(MaxNLocator(_MOST_EVEN, steps=(1, 2, 5, 10)))
+    elif high < _SHORT * low:
+        own.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0), numticks=99))
     else:
         own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,)))
     own.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(round(value)) if axis.sizes else f"{value:g}"))

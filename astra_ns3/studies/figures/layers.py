@@ -10,7 +10,7 @@ from astra_ns3.report.figures.style import labels, time_unit
 from astra_ns3.studies.figures.bars import grouped
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, Row, View, label_text, missing_words, named
-from astra_ns3.studies.figures.panels import AROUND_INCHES, HEIGHT_INCHES, OF_ONE, legend_name, nth_colour
+from astra_ns3.studies.figures.panels import AROUND_INCHES, HEIGHT_INCHES, LOGARITHMIC, OF_ONE, legend_name, nth_colour
 from astra_ns3.units import PS_PER_US
 
 COLUMNS = ("communication_us", "exposed_us", "compute_us", "forward_communication_us",
@@ -57,9 +57,8 @@ def _panel(
         colour, again = nth_colour(place_of[name])
         of, entry = unit[0] / PS_PER_US, legend_name(name, place_of)
         drawn += grouped(cells, at, width * 0.94, of, entry, colour, again=again)[:2]
-    y = Axis(
-        measure.removesuffix("_us").replace("_", " ") + OF_ONE, unit[1], low=None if log else 0, log=log, grid=True
-    )
+    words = measure.removesuffix("_us").replace("_", " ") + OF_ONE + LOGARITHMIC * log
+    y = Axis(words, unit[1], low=None if log else 0, log=log, grid=True)
     return Axis(names=labels(layers), turned=True), y, drawn
 
 

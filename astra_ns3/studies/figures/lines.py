@@ -12,6 +12,7 @@ from astra_ns3.studies.figures import data
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Label, Panel, View, figure_data, label_text
 from astra_ns3.studies.figures.panels import (
+    LOGARITHMIC,
     MOST_COLUMNS,
     Unit,
     alike,
@@ -45,7 +46,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
         if numbers is not None:
             log = numbers[0] > 0 and numbers[-1] >= _WIDE * numbers[0]
             names = _apart([label_text(place) for place in panel.places], numbers, len(made.panels), log=log)
-            x = Axis(f"{panel.x}, logarithmic" if log else panel.x, names=names, at=numbers, log=log)
+            x = Axis(f"{panel.x}{LOGARITHMIC}" if log else panel.x, names=names, at=numbers, log=log)
         x = replace(x, grid=True)
         return x, unit.axis(log=figure.log), [*drawn, *rule_of(figure)]
 

@@ -22,6 +22,7 @@ _WIDE = 10
 _UNITS = {"us": "_us", "B": "_bytes", "%": "_percent", "s": "_seconds", "10^9 B/s": "_gbytes_per_s"}
 
 OF_ONE = " of the reported NPU"
+LOGARITHMIC = ", logarithmic"
 # What axes of several measures of a unit count.
 _COUNTED = {"us": "time", "s": "time", "B": "size"}
 
@@ -51,7 +52,7 @@ class Unit:
 
     def axis(self, *, log: bool = False, words: str = "") -> Axis:
         """Return the y-axis, from 0 on or logarithmic; ``words``: where the measures have no common name."""
-        return Axis(self.words or words, self.unit, low=None if log else 0, log=log, grid=True)
+        return Axis((self.words or words) + LOGARITHMIC * log, self.unit, low=None if log else 0, log=log, grid=True)
 
 
 def named(measure: str) -> str:
