@@ -13,7 +13,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warnings, print_json, show, show_logs
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
-from astra_ns3.experiments.listing.columns import COLUMNS, NOTE, USUAL, Column, columns_of, plain, printable
+from astra_ns3.experiments.listing.columns import COLUMNS, NOTE, TOKENS, USUAL, Column, columns_of, plain, printable
 from astra_ns3.experiments.tables import Table
 from astra_ns3.report.alignment import table
 from astra_ns3.units import counted
@@ -40,7 +40,7 @@ _MOST_DAMAGED = 5
     metavar="NAMES",
     shell_complete=listed(COLUMNS),
     help=f"Separated by commas: {', '.join(COLUMNS)}, or any dotted key of run.json; with + in front besides the usual "
-    f"ones.  [default: {', '.join(USUAL)}]",
+    f"ones.  [default: {', '.join(USUAL)}; {TOKENS} of models]",
 )
 @click.option(
     "--where",
@@ -72,7 +72,10 @@ def runs_command(
     show_logs("warning")
     there = find_runs(folder)
     found = there if every else Found(tuple(run for run in there.runs if not run.note), there.damaged)
-    chosen = columns_of(_asked_for(columns, (*USUAL, NOTE) if every else USUAL), found.runs)
+    usual = [*USUAL, *[NOTE] * every]
+    if any(COLUMNS[TOKENS].value(run) is not None for run in found.runs):
+        usual.insert(usual.index("exposed") + 1, TOKENS)
+    chosen = columns_of(_asked_for(columns, usual), found.runs)
     runs = in_order(wanted(found.runs, conditions), _names("sort", sort) if sort is not None else ())
     if form == "json":
         _print_json(chosen, runs, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ NOTE = "note"
 """The column that tells why a point is no run of its own."""
 KIND = "kind"
 """The key that names a group's kind."""
+TOKENS = "tokens_per_second"
+"""The column of what models train on."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Column:
         form = form or EXACT_BY_KEY.get(self.key.rpartition(".")[2])
         if value is None:
             return "-"
+        if self.key == TOKENS:
+            return f"{value:,}"
         if form is not None and isinstance(value, int) and not isinstance(value, bool):
             try:
                 return f"{form(value)}{self._mark(run)}"
@@ -140,6 +145,12 @@ def _source(run: FoundRun) -> str | None:
     return PurePath(source).name if isinstance(source, str) else None
 
 
+def _tokens(run: FoundRun) -> int | None:
+    """Return what a model trains on in a second."""
+    found = at(run.metadata, "throughput.tokens_per_second")
+    return round(found) if isinstance(found, (int, float)) and isfinite(found) else None
+
+
 def is_complete(run: FoundRun) -> bool:
     """Whether a run was played to its end."""
     return at(run.metadata, "complete") is True
@@ -169,6 +180,7 @@ COLUMNS: Mapping[str, Column] = {
         Column("of_floor", "of_floor", lambda run: at(run.metadata, "floor.share")),
         _key("compute", "compute_ps", "compute_ps"),
         _key("exposed", "exposed_ps", "exposed_ps"),
+        Column(TOKENS, TOKENS, _tokens),
         _key("messages", "statistics.messages"),
         _key("packets", "statistics.packets"),
         _key("events", "statistics.events"),

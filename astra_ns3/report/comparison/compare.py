@@ -8,7 +8,7 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
-from astra_ns3.report.comparison.quantities import ACCOUNTS, OF_FLOWS, Quantities, groups_for
+from astra_ns3.report.comparison.quantities import ACCOUNTS, NOT_OF_ALL, Quantities, groups_for
 from astra_ns3.report.comparison.settings import OF_SCENARIO, follows_from_seed, of_scenarios, settings, surroundings
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
@@ -45,7 +45,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
             notes.append(_UNLIKE)
             continue
         if found_a is None or found_b is None:
-            if found_a is not found_b and name not in OF_FLOWS:
+            if found_a is not found_b and name not in NOT_OF_ALL:
                 lacks_a = found_a is None
                 how = how_to_record(a if lacks_a else b, name)
                 notes.append(f"only {names[lacks_a]} recorded {name}: run {names[not lacks_a]} again with {how}")
@@ -93,7 +93,7 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
 
 
 def _states(*runs: tuple[str, Records]) -> Iterator[str]:
-    """Yield which run is a job's last try, lies below its floor, waits at its end, or alone is of flows."""
+    """Yield what times don't tell: tries before a job's last, other samples, the floor, waits at the end, flows."""
     for name, run in runs:
         job = run.metadata.get("job") or {}
         if job.get("restarts"):
@@ -104,6 +104,10 @@ def _states(*runs: tuple[str, Records]) -> Iterator[str]:
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"
         yield from (f"{when}, {name} {words}" for when, words in hidden_rows(run.metadata))
+    samples = {name: found["samples_per_iteration"] for name, run in runs if (found := run.metadata.get("throughput"))}
+    if len({*samples.values()}) > 1:
+        a, b = (f"{name} trains on {count:,}" for name, count in samples.items())
+        yield f"an iteration of {a} samples, one of {b}: compare what they train on in a second, not when they finish"
     of_flows = [name for name, run in runs if is_of_flows(run)]
     if len(of_flows) == 1:
         yield f"only {of_flows[0]} is of a list of flows"

@@ -28,6 +28,21 @@ def totals(run: Records) -> Quantities:
     return {name: ("ps", time_ps) for name, time_ps in times_ps.items()}
 
 
+def throughput(run: Records) -> Quantities | None:
+    """Return what a model trains in an iteration and in a second; None for other runs, and those without an end."""
+    found = run.metadata.get("throughput")
+    if found is None:
+        return None
+    shown: Quantities = {"samples an iteration": ("", found["samples_per_iteration"])}
+    if found["tokens_per_second"] is None:
+        shown["samples a second"] = ("", found["samples_per_second"])
+    else:
+        shown["tokens a second"] = ("", round(found["tokens_per_second"]))
+    if found["model_flop_utilisation"] is not None:
+        shown["model FLOP utilisation in %"] = ("", 100 * found["model_flop_utilisation"])
+    return shown
+
+
 def layers(run: Records) -> Quantities:
     """Computing and waiting of the reported NPU by layer and pass, and what it waited besides."""
     found: Quantities = {}
@@ -142,6 +157,7 @@ ACCOUNTS = "accounts"
 COUNTERS = "counters"
 GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     "totals": totals,
+    "throughput": throughput,
     "layers": layers,
     "collectives": collectives,
     "flows": flows,
@@ -150,8 +166,8 @@ GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     COUNTERS: counters,
 }
 """None: the run has no such numbers."""
-OF_FLOWS = ("flows", "flows by size")
-"""Groups that other runs than those of a list of flows never have."""
+NOT_OF_ALL = ("throughput", "flows", "flows by size")
+"""Groups that only runs of models have, or only those of a list of flows."""
 
 
 def groups_for(a: Records, b: Records) -> Mapping[str, Callable[[Records], Quantities | None]]:

@@ -325,3 +325,13 @@ def test_times_of_unfinished_runs_are_sorted_last(tmp_path: Path) -> None:
     put(tmp_path / "b", run_json("whole", 2))
     for order in ("finish", "-finish", "exposed"):
         assert [row[0] for row in cells(tmp_path, "--columns", "name", f"--sort={order}")[1:]] == ["whole", "stopped"]
+
+
+def test_models_have_tokens_a_second_beside_their_finish(tmp_path: Path) -> None:
+    """The run that ends sooner trains on less: who sorts by the finish sees it."""
+    put(tmp_path / "a", run_json("a", 8_000_000, throughput={"tokens_per_second": 4_046_693.7}))
+    put(tmp_path / "b", run_json("b", 3_000_000, throughput={"tokens_per_second": None}))
+    head, *rows = cells(tmp_path)
+    assert head[-3:] == ["exposed_ps", "tokens_per_second", "date"]
+    assert [row[-2] for row in rows] == ["4046694", ""]
+    assert " 4,046,694 " in runs(str(tmp_path)).output
