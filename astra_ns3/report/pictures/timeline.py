@@ -269,15 +269,39 @@ def _tracks(
     operations: Recorded | None, phases: Recorded | None, npus: Sequence[int], gap_ps: int | None = None
 ) -> Tracks:
     """Return the intervals of some NPUs, by NPU; those no further apart than the gap as one, if there is one."""
-    found = gathered((*_rows(operations, "kind", npus, gap_ps), *_rows(phases, "dimension", npus, gap_ps)))
+    found = gathered(
+        (*_rows(operations, "kind", npus, gap_ps), *_rows(phases, "dimension", npus, gap_ps, _sent(phases)))
+    )
     ordered = sorted(found, key=lambda track: (track[0], str(track[1])))
     return {track: _joined(*found[track], gap_ps) for track in ordered}
 
 
+def _sent(phases: Recorded | None) -> Numbers:
+    """Return when each collective's message was sent, 0 of others: of its two rows the sender's ends first.
+
+    The receiver's begins when the NPU is ready to receive, which may be long before.
+    """
+    parts: list[tuple[Numbers, ...]] = []
+    for batch in phases.batches(["collective", "end_ps", "start_ps", "dimension"]) if phases else ():
+        messages = batch["dimension"] < 0
+        parts.append(tuple(batch[name][messages] for name in ("collective", "end_ps", "start_ps")))
+    collectives, ends, starts = (np.concatenate(each) for each in zip(*(parts or [_NO_SPANS]), strict=True))
+    sent = np.zeros(collectives.max(initial=-1) + 1, np.int64)
+    latest_first = np.argsort(-ends, kind="stable")
+    sent[collectives[latest_first]] = starts[latest_first]
+    return sent
+
+
 def _rows(
-    table: Recorded | None, column: str, npus: Sequence[int], gap_ps: int | None
+    table: Recorded | None, column: str, npus: Sequence[int], gap_ps: int | None, sent: Numbers = _NO_SPANS[0]
 ) -> Iterator[tuple[Track, Numbers, Numbers]]:
-    for batch in table.batches(["npu", column, "start_ps", "end_ps"]) if table else ():
+    """Yield intervals of NPUs; ``sent``: before which no message of a collective is on its way."""
+    names = ["npu", column, "start_ps", "end_ps", *["collective"] * bool(len(sent))]
+    for batch in table.batches(names) if table else ():
+        if len(sent):
+            messages = batch["dimension"] < 0
+            begins = np.where(messages, sent[np.where(messages, batch["collective"], 0)], 0)
+            batch = {**batch, "start_ps": np.maximum(batch["start_ps"], begins)}
         inside = np.isin(batch["npu"], npus) & (batch["end_ps"] > batch["start_ps"])
         npu, starts, ends = (batch[name][inside] for name in ("npu", "start_ps", "end_ps"))
         for what, rows in by_value(batch[column][inside]):

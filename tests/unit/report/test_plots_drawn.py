@@ -492,6 +492,20 @@ def test_the_timeline_says_what_its_colours_are(copy: Path) -> None:
     assert [word for word in words_of(picture(copy, "timeline")) if word.startswith("messages (at most ")]
 
 
+def test_a_message_is_in_flight_from_its_send_on(copy: Path) -> None:
+    """NPU 1 is ready for two messages from the start; they are sent at 100 and 200 us and take 20 us each."""
+    starts, ends = (100, 0, 200, 0), (101, 120, 201, 220)
+    in_ps = {"start_ps": [US * each for each in starts], "end_ps": [US * each for each in ends]}
+    same = {"chunk": [0] * 4, "phase": [0] * 4, "dimension": [-1] * 4}
+    write_table(copy, "phases", npu=[0, 1, 0, 1], collective=[0, 0, 1, 1], queued_ps=in_ps["start_ps"], **in_ps, **same)
+    figure = picture(copy, "timeline", select="1")
+    assert "messages (at most 1)" in words_of(figure)
+    (band,) = [each for each in figure.axes[0].patches if isinstance(each, StepPatch)][-1:]
+    values, edges, baseline = band.get_data()
+    assert [*edges[:4]] == [100, 120, 200, 220]
+    assert (values[:3] > np.asarray(baseline)[:3]).tolist() == [True, False, True]
+
+
 def test_short_waits_are_drawn_and_stay_within_the_run(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A computation of 699.9 us of 700 us, and waits of 1 ns in it and at the end."""
     document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
