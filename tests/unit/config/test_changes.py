@@ -109,6 +109,31 @@ def test_a_config_txt_has_the_keys_of_our_network_files(tmp_path: Path) -> None:
     assert roce.payload_bytes == 4000
 
 
+@pytest.mark.parametrize(
+    ("mode", "changes", "telemetry"),
+    [
+        (12, {"network.transport.congestion_control": "hpcc"}, (None, None)),  # HPCC's own
+        (3, {"transport.congestion-control": {"kind": "dcqcn"}}, (None, None)),  # none
+        (3, {"transport.congestion_control.eta": 0.9}, (42, 28)),
+        (3, {"transport.congestion_control": "hpcc"}, (42, 28)),
+        (12, {"transport.congestion_control": "hpcc", "transport.telemetry_bytes": 7}, (7, None)),
+    ],
+)
+def test_another_congestion_control_has_its_own_telemetry(
+    mode: int, changes: dict[str, Any], telemetry: tuple[int | None, int | None], tmp_path: Path
+) -> None:
+    """A config.txt gives packets the telemetry of its control: 42 bytes and 28 for HPCC, 0 without one."""
+    (tmp_path / "topology.txt").write_text("3 1 2\n2\n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n", encoding="utf-8")
+    said = (f"CC_MODE {mode}", "L2_ACK_INTERVAL 1", "ENABLE_QCN 0", "BUFFER_SIZE 32", "TOPOLOGY_FILE topology.txt")
+    text = "\n".join((*said, "RATE_AI 40Mb/s", "RATE_HAI 400Mb/s"))
+    (tmp_path / "config.txt").write_text(text, encoding="utf-8")
+    network = loaded(changes, network=tmp_path / "config.txt").network
+    assert isinstance(network, NetworkConfig)
+    roce = transport_of(network, RoceTransport)
+    assert roce is not None
+    assert (roce.telemetry_bytes, roce.ack_telemetry_bytes) == telemetry
+
+
 def test_what_is_changed_leaves_what_was_given_as_it_was(tmp_path: Path) -> None:
     given: dict[str, Json] = {"topology": {"link": {"rate": "1Gbps"}}, "ways": [{"cost": 1}]}
     settings = [Setting(("topology", "link", "rate"), "2Gbps"), Setting(("ways", "0", "cost"), 2)]

@@ -521,20 +521,21 @@ def test_what_is_many_times_as_large_is_told_in_times(a: int, b: int, words: str
 
 def test_models_are_compared_by_what_they_train_on_in_a_second() -> None:
     """An iteration of 16 samples that takes 8 ms is faster than one of 2 samples that takes 3 ms."""
-    runs = [played() for _ in range(2)]
-    for run, samples, tokens in zip(runs, (16, 2), (4_046_693.7, 1_160_848.1), strict=True):
-        run.metadata["throughput"] = {
-            "samples_per_iteration": samples,
-            "tokens_per_second": tokens,
-            "model_flop_utilisation": None,
-        }
-    found = astra_ns3.compare(*runs, names=("A", "B"))
-    assert changes(found, "throughput") == {"samples an iteration": (16, 2), "tokens a second": (4_046_694, 1_160_848)}
-    (note,) = found.notes
+    a, b = played(), played()
+    for run, samples, tokens in ((a, 16, 4_046_693.7), (b, 2, 1_160_848.1)):
+        found: Any = {"samples_per_iteration": samples, "tokens_per_second": tokens, "model_flop_utilisation": None}
+        run.metadata["throughput"] = found
+    comparison = astra_ns3.compare(a, b, ("A", "B"))
+    assert changes(comparison, "throughput") == {
+        "samples an iteration": (16, 2),
+        "tokens a second": (4_046_694, 1_160_848),
+    }
+    (note,) = comparison.notes
     assert note.startswith("an iteration of A trains on 16 samples, one of B trains on 2: ")
-    del runs[1].metadata["throughput"]  # no model: nothing to compare it with
-    assert astra_ns3.compare(*runs).notes == ()
-    assert not any(group.name == "throughput" for group in astra_ns3.compare(*runs).groups)
+    del b.metadata["throughput"]  # no model: nothing to compare it with
+    comparison = astra_ns3.compare(a, b)
+    assert comparison.notes == ()
+    assert not any(group.name == "throughput" for group in comparison.groups)
 
 
 def test_the_command_prints_text_and_json(tmp_path: Path) -> None:
