@@ -11,7 +11,9 @@ from astra_ns3.units import PS_PER_NS
 
 
 class MemoryAccesses:
-    """The memory accesses of all NPUs of a system. A node's own duration counts where it gives one.
+    """The memory accesses of all NPUs of a system.
+
+    Bytes go to the remote memory, if there is one, as in ASTRA-sim 2; else a node's own duration counts, if it has one.
 
     ``network``: see :class:`RemoteAccesses`.
     """
@@ -26,9 +28,9 @@ class MemoryAccesses:
 
     def duration_ps(self, npu: int, node: GraphNode, now_ps: int) -> int:
         """From now until a node's access is over."""
-        if node.duration_ps:
-            return node.duration_ps
         bytes = node.tensor_bytes or 0
+        if node.duration_ps and not (bytes and self._remote is not None):
+            return node.duration_ps
         if self._remote is not None:
             return self._remote.duration_ps(npu, bytes, now_ps)
         if not bytes or not self._own_bytes_per_ns:

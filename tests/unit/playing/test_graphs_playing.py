@@ -392,9 +392,13 @@ def test_a_shared_memory_serves_who_comes_when_it_is_free_at_once() -> None:
     assert took_ps == [1.5 * US, 2 * US, 1.5 * US]
 
 
-def test_a_node_that_says_how_long_it_takes_neither_asks_a_remote_memory_nor_occupies_it() -> None:
+def test_bytes_go_to_a_remote_memory_however_long_the_node_says_that_it_takes() -> None:
+    """As in ASTRA-sim 2. A pool serves one access after the other; a node without bytes keeps its duration."""
     pool = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 500, "remote-mem-bw": 100}
     system = system_of().model_copy(update={"remote_memory": RemoteMemory.model_validate(pool)})
     accesses, load = MemoryAccesses(system, OURS), compute(1, 0, kind=NodeKind.MEMORY_LOAD, tensor_bytes=100_000)
-    loads = [load._replace(duration_ps=7 * US), load]
-    assert [accesses.duration_ps(npu, each, 0) for npu, each in enumerate(loads)] == [7 * US, 1.5 * US]
+    long = load._replace(duration_ps=7 * US)
+    loads = [long, load, long._replace(tensor_bytes=0)]
+    assert [accesses.duration_ps(npu, each, 0) for npu, each in enumerate(loads)] == [1.5 * US, 3 * US, 7 * US]
+    own = MemoryAccesses(system_of(), OURS)
+    assert own.duration_ps(0, long, 0) == 7 * US
