@@ -54,9 +54,10 @@ def test_dctcp_holds_the_queue_near_the_marking_threshold(threshold: str, bytes:
 
 
 def test_dctcp_answers_losses_as_other_tcp_does(tmp_path: Path) -> None:
-    """RFC 8257, section 3.5. 100 MB with a loss in 1,000 segments and round trips of 102 us, of which nothing is marked.
+    """RFC 8257, section 3.5. 100 MB with a loss in 1,000 segments, and round trips of 102 us; nothing is marked.
 
-    A window of sqrt(3/2p) segments a round trip (Mathis et al., 1997) takes some 30 ms, less a fast start; the line alone needs 8.3.
+    A window of sqrt(3/2p) segments a round trip (Mathis et al., 1997) takes some 30 ms, less a fast start. The line
+    alone needs 8.3.
     """
     finish_ps = []
     for control in ("Dctcp", "LinuxReno"):

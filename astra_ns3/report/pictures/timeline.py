@@ -60,7 +60,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     for word in choice.select:
         refuse(not word.isdecimal() or int(word) >= count, f"NPU '{word}' is not one of 0 to {count - 1}")
     npus = [int(word) for word in choice.select] or evenly(range(count), MOST_NPUS)
-    tracks = _tracks(operations, phases, npus)
+    tracks = _tracks(records, npus)
     most: dict[int, int] = {}
     for (_, what), spans in tracks.items():
         if isinstance(what, int):
@@ -182,7 +182,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             continue
         count = shown.run.metadata["npus"]
         npus = {*evenly(range(count), max(2, min(_MOST_ON_PAGE, detail // 16))), shown.run.metadata["report_npu"]}
-        tracks = _drawable(_tracks(operations, phases, sorted(npus), 0), shown.finish_ps, resolution)
+        tracks = _drawable(_tracks(shown.run, sorted(npus), 0), shown.finish_ps, resolution)
         there = len({npu for npu, _ in tracks})
         if there < count:
             notes.append(f"{shown.name}: {there} of {count} NPUs.")
@@ -265,47 +265,55 @@ def _changes(records: Records, finish_ps: int) -> dict[str, tuple[Numbers, Numbe
     return found
 
 
-def _tracks(
-    operations: Recorded | None, phases: Recorded | None, npus: Sequence[int], gap_ps: int | None = None
-) -> Tracks:
+def _tracks(records: Records, npus: Sequence[int], gap_ps: int | None = None) -> Tracks:
     """Return the intervals of some NPUs, by NPU; those no further apart than the gap as one, if there is one."""
-    found = gathered(
-        (*_rows(operations, "kind", npus, gap_ps), *_rows(phases, "dimension", npus, gap_ps, _sent(phases)))
+    operations, phases = table_of(records, "operations"), table_of(records, "phases")
+    of_phases = (
+        *_rows(phases, "dimension", npus, gap_ps),
+        *_messages(phases, table_of(records, "flows"), npus, gap_ps),
     )
+    found = gathered((*_rows(operations, "kind", npus, gap_ps), *of_phases))
     ordered = sorted(found, key=lambda track: (track[0], str(track[1])))
     return {track: _joined(*found[track], gap_ps) for track in ordered}
 
 
-def _sent(phases: Recorded | None) -> Numbers:
-    """Return when each collective's message was sent, 0 of others: of its two rows the sender's ends first.
+def _messages(
+    phases: Recorded | None, flows: Recorded | None, npus: Sequence[int], gap_ps: int | None
+) -> Iterator[tuple[Track, Numbers, Numbers]]:
+    """Yield when messages between NPUs were on their way, which are no phases of a dimension, for both NPUs.
 
-    The receiver's begins when the NPU is ready to receive, which may be long before.
+    Without single messages, of the two rows of a message the sender's ends first. The receiver's begins when the NPU
+    is ready to receive, which may be long before the message is sent.
     """
-    parts: list[tuple[Numbers, ...]] = []
-    for batch in phases.batches(["collective", "end_ps", "start_ps", "dimension"]) if phases else ():
-        messages = batch["dimension"] < 0
-        parts.append(tuple(batch[name][messages] for name in ("collective", "end_ps", "start_ps")))
-    collectives, ends, starts = (np.concatenate(each) for each in zip(*(parts or [_NO_SPANS]), strict=True))
+    names = ("collective", "npu", "start_ps", "end_ps")
+    parts = [_NO_SPANS[:1] * len(names)]
+    for batch in phases.batches([*names, "dimension"]) if phases else ():
+        parts.append(tuple(batch[name][batch["dimension"] < 0] for name in names))
+    collectives, of, starts, ends = (np.concatenate(each) for each in zip(*parts, strict=True))
     sent = np.zeros(collectives.max(initial=-1) + 1, np.int64)
     latest_first = np.argsort(-ends, kind="stable")
     sent[collectives[latest_first]] = starts[latest_first]
-    return sent
+    found = [(of, np.maximum(starts, sent[collectives]), ends)]
+    if flows and len(collectives):
+        found = []
+        for batch in flows.batches(["collective", "source", "destination", "start_ps", "end_ps"]):
+            own = np.isin(batch["collective"], collectives)
+            for end in ("source", "destination"):
+                found.append((batch[end][own], batch["start_ps"][own], batch["end_ps"][own]))
+    for of, starts, ends in found:
+        inside = np.isin(of, npus) & (ends > starts)
+        for npu, rows in by_value(of[inside]):
+            yield (npu, -1), *_joined(starts[inside][rows], ends[inside][rows], gap_ps)
 
 
 def _rows(
-    table: Recorded | None, column: str, npus: Sequence[int], gap_ps: int | None, sent: Numbers = _NO_SPANS[0]
+    table: Recorded | None, column: str, npus: Sequence[int], gap_ps: int | None
 ) -> Iterator[tuple[Track, Numbers, Numbers]]:
-    """Yield intervals of NPUs; ``sent``: before which no message of a collective is on its way."""
-    names = ["npu", column, "start_ps", "end_ps", *["collective"] * bool(len(sent))]
-    for batch in table.batches(names) if table else ():
-        if len(sent):
-            messages = batch["dimension"] < 0
-            begins = np.where(messages, sent[np.where(messages, batch["collective"], 0)], 0)
-            batch = {**batch, "start_ps": np.maximum(batch["start_ps"], begins)}
+    for batch in table.batches(["npu", column, "start_ps", "end_ps"]) if table else ():
         inside = np.isin(batch["npu"], npus) & (batch["end_ps"] > batch["start_ps"])
         npu, starts, ends = (batch[name][inside] for name in ("npu", "start_ps", "end_ps"))
         for what, rows in by_value(batch[column][inside]):
-            if isinstance(what, int) or what in _PROGRAM:
+            if what in _PROGRAM or (isinstance(what, int) and what >= 0):
                 for of, own in by_value(npu[rows]):
                     yield (of, what), *_joined(starts[rows][own], ends[rows][own], gap_ps)
 

@@ -492,18 +492,28 @@ def test_the_timeline_says_what_its_colours_are(copy: Path) -> None:
     assert [word for word in words_of(picture(copy, "timeline")) if word.startswith("messages (at most ")]
 
 
-def test_a_message_is_in_flight_from_its_send_on(copy: Path) -> None:
-    """NPU 1 is ready for two messages from the start; they are sent at 100 and 200 us and take 20 us each."""
-    starts, ends = (100, 0, 200, 0), (101, 120, 201, 220)
+@pytest.mark.parametrize("flows", [False, True])
+def test_a_message_is_in_flight_from_its_send_on(copy: Path, flows: bool) -> None:
+    """NPU 1 is ready for two messages from the start; they are sent at 100 and 200 us and take 20 us each.
+
+    A row of a sender is short. Where messages are recorded, too, they are in flight on both NPUs; another one is of a
+    collective that has a dimension.
+    """
+    starts, ends = (100, 0, 200, 0), (100, 120, 200, 220)
     in_ps = {"start_ps": [US * each for each in starts], "end_ps": [US * each for each in ends]}
     same = {"chunk": [0] * 4, "phase": [0] * 4, "dimension": [-1] * 4}
     write_table(copy, "phases", npu=[0, 1, 0, 1], collective=[0, 0, 1, 1], queued_ps=in_ps["start_ps"], **in_ps, **same)
-    figure = picture(copy, "timeline", select="1")
-    assert "messages (at most 1)" in words_of(figure)
-    (band,) = [each for each in figure.axes[0].patches if isinstance(each, StepPatch)][-1:]
-    values, edges, baseline = band.get_data()
-    assert [*edges[:4]] == [100, 120, 200, 220]
-    assert (values[:3] > np.asarray(baseline)[:3]).tolist() == [True, False, True]
+    (copy / "flows.parquet").unlink()
+    if flows:
+        times = {"start_ps": [100 * US, 200 * US, 0], "end_ps": [120 * US, 220 * US, 300 * US]}
+        write_table(copy, "flows", collective=[0, 1, 2], source=[0, 0, 0], destination=[1, 1, 1], **times)
+    for npu in ("0", "1") if flows else ("1",):
+        figure = picture(copy, "timeline", select=npu)
+        assert "messages (at most 1)" in words_of(figure)
+        (band,) = [each for each in figure.axes[0].patches if isinstance(each, StepPatch)][-1:]
+        values, edges, baseline = band.get_data()
+        assert [*edges[:4]] == [100, 120, 200, 220]
+        assert (values[:3] > np.asarray(baseline)[:3]).tolist() == [True, False, True]
 
 
 def test_short_waits_are_drawn_and_stay_within_the_run(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
