@@ -18,7 +18,7 @@ from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_type, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
-from astra_ns3.experiments.changes.setting import with_own_keys
+from astra_ns3.experiments.changes.setting import following, with_own_keys
 from astra_ns3.frozen import dataclass
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
@@ -137,7 +137,8 @@ class Sources:
         lines: dict[KeyPath, int]
         with located(self._place(changes[0])):
             settings = [change.setting for change in changes]
-            data, lines = changed(given_of(read.config), document_of(read.config), settings, self._folder)
+            every = [*settings, *following(read.config, settings)]
+            data, lines = changed(given_of(read.config), document_of(read.config), every, self._folder)
         known = {path: line for path, line in lines.items() if line}
         for path, line in list(known.items()):  # what is wrong with a group is what was changed in it
             for length in range(len(path)):

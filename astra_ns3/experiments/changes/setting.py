@@ -16,7 +16,8 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_analytical
-from astra_ns3.config.network.file import AnyNetwork, NetworkFile
+from astra_ns3.config.network.file import NetworkFile
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, located, nearest, refuse, wrong
@@ -225,7 +226,8 @@ def _meant(files: RunFiles, key: str) -> str:
 
 def _set(config: AnyConfig, settings: Sequence[Setting]) -> Any:  # of the class of config
     with located(_CHANGED):
-        data, _ = changed(given_of(config), document_of(config), settings, Path())
+        every = [*settings, *following(config, settings)]
+        data, _ = changed(given_of(config), document_of(config), every, Path())
     made = parsed(config, data, _CHANGED, {})
     if isinstance(made, Workload):
         _check_read(made, settings)
@@ -244,19 +246,18 @@ def _check_read(workload: Workload, settings: Sequence[Setting]) -> None:
 
 def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
     made = with_own_keys(file.network, file.document, settings, _CHANGED)
-    if made is None:
-        made = _set(file.network, [*settings, *_following(file.network, settings)])
-    return replace(file, network=made, document=None)
+    return replace(file, network=_set(file.network, settings) if made is None else made, document=None)
 
 
-def _following(network: AnyNetwork, settings: Sequence[Setting]) -> Iterator[Setting]:
+def following(config: AnyConfig, settings: Sequence[Setting]) -> Iterator[Setting]:
     """Yield settings of the keys that a congestion control of another kind doesn't take over, but for given ones."""
+    transports = config.each_transport if isinstance(config, NetworkConfig) else ()
     given = {setting.meaning for setting in settings}
     for setting in settings:
         place = setting.keys[: -2 if setting.keys[-1] == "kind" else -1]
         kind = setting.value.get("kind") if isinstance(setting.value, Mapping) else setting.value
         if setting.meaning.removesuffix(".kind").endswith("congestion_control") and isinstance(kind, str):
-            for transport in network.each_transport:
+            for transport in transports:
                 names = [name for name, value in transport.control_keys(kind).items() if value is None]
                 own = (Setting((*place, name), None) for name in names)
                 yield from (each for each in own if each.meaning not in given)

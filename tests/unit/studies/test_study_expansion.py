@@ -133,9 +133,14 @@ def test_changes_of_keys_are_made_to_whichever_file_a_point_reads() -> None:
     assert [(network_of(point).npus, control_of(point)) for point in points] == [(16, "hpcc"), (32, "hpcc")]
 
 
-def test_what_follows_from_a_key_follows_from_its_new_value() -> None:
-    """HPCC's telemetry, which the network leaves open, comes with it: nothing of DCQCN's stands in the way."""
-    roce = transport_of(network_of(the_point(study_of({CONTROL: "hpcc"}))), RoceTransport)
+@pytest.mark.parametrize("said", [None, 0])
+def test_what_follows_from_a_key_follows_from_its_new_value(said: int | None) -> None:
+    """HPCC's telemetry comes with it, whether the network leaves it open or gives that of DCQCN, which has none."""
+    topology = {"kind": "single-switch", "npus": 16, "link": {"rate": "100Gbps", "delay": "1us"}}
+    topology["switch"] = {"buffer": "32MiB"}
+    transport = {"kind": "roce", "telemetry_bytes": said, "congestion_control": "dcqcn"}
+    base = {"network": {"topology": topology, "transport": transport}, CONTROL: "hpcc"}
+    roce = transport_of(network_of(the_point(study_of(base))), RoceTransport)
     assert roce is not None
     assert roce.telemetry_bytes is None
     assert roce.congestion_control.telemetry_bytes == 42
