@@ -4,9 +4,9 @@ After a block's forward pass its activations are kept until its backward pass ha
 gradients of weights by themselves, until these are there; what is computed again stays as long. With ZeRO's stage 3 the
 weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead of
 it. Kept ones stay from a micro-batch's forward to its backward pass, and so does a table that the head uses too: FSDP
-has both in one group (PyTorch's pull request 179532), and keeps that of a model's root. With stages 2 and 3 gradients fill a bucket, and with ``overlap`` the one before it is on its way
-meanwhile; without, those of a pass go together when it has ended. The head's part of that table's gradient waits for
-the embedding's.
+has both in one group (PyTorch's pull request 179532), and keeps that of a model's root. With stages 2 and 3 gradients
+fill a bucket, and with ``overlap`` the one before it is on its way meanwhile; without, those of a pass go together when
+it has ended. The head's part of that table's gradient waits for the embedding's.
 
 An NPU has the block that it works on of each part that lies beyond the device. Besides it has the blocks that are
 loaded ahead, or are on their way out.

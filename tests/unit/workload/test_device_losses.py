@@ -241,6 +241,25 @@ def test_a_devices_share_is_one_of_the_data_sheets_rate(
     assert inside(network_as_reached(config, model, USUAL)).link.rate_bps == pytest.approx(reached_gbps * 1e9, rel=1e-9)
 
 
+# NCCL counts 20 GB/s and headers for each NVLink of an A100, whose data sheet says 25: 4 join it to each other one.
+@pytest.mark.parametrize("gpus", [2, 3, 4])
+@pytest.mark.parametrize("own", [False, True], ids=["kind", "function"])
+def test_the_share_holds_for_the_used_nvlinks_of_servers_without_switches_and_in_graphs_of_functions(
+    gpus: int, own: bool, tmp_path: Path
+) -> None:
+    inside = {"kind": "full-mesh", "link": {"rate": "652.7Gbps", "delay": "250ns"}}
+    outside = {"link": {"rate": "400Gbps", "delay": "1us"}, "switch": {"buffer": "32MiB"}}
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": gpus, "scale_up": inside, "scale_out": outside}
+    config = parse_network({"topology": nodes, "transport": {"kind": "roce"}})
+    if own:
+        path = tmp_path / "servers.py"
+        path.write_text(OWN.format(document=json.dumps(config.document())))
+        config = parse_network({"topology": {"kind": f"{path}:servers"}, "transport": {"kind": "roce"}})
+    reached: Any = network_as_reached(config, on(device="A100-80GB"), USUAL)
+    rates = {link.rate_bps for link in build_graph(reached.topology).links if link.kind == "scale-up"}
+    assert rates == {0.71 * 4 * 25 * 8 * 10**9}
+
+
 @pytest.mark.parametrize("rate", ["3026Gbps", "3600Gbps"])
 def test_a_ring_of_8_h100_has_its_measured_bandwidth_on_the_ready_network_and_on_the_data_sheets(rate: str) -> None:
     """All-gathers of 8 x 32 MiB: nccl-tests measure a bus bandwidth of 326 GB/s; ours has RoCE's acknowledgements."""

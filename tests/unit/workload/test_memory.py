@@ -253,7 +253,7 @@ def test_a_table_that_the_head_uses_too_is_whole_there_and_so_is_its_gradient_un
 
 
 def test_a_table_that_the_head_uses_too_is_there_while_layers_go_backwards() -> None:
-    """FSDP has both in one group, which stays until the embedding's backward pass; a layer has most to compute again."""
+    """FSDP has both in one group, which stays until the embedding's backward; layers have most to compute again."""
     table, layer = Block("table", (), parameters=100), Block("layer", (), parameters=10, again_bytes=1000)
     blocks = (table, layer, layer, Block("head", (), tied_parameters=100))
     keys: dict[str, Any] = {"elements": Elements(1, 2, 4), "sharding": Sharding(3, prefetch=0)}
