@@ -103,6 +103,16 @@ def test_a_loss_that_can_not_be_is_refused(key: str, value: float, message: str)
         on(**{key: value})
 
 
+@pytest.mark.parametrize(
+    "compute", [{"kind": "given"}, {"kind": "table", "file": "a.csv"}, {"kind": "roofline"}], ids=str
+)
+def test_a_loss_of_a_device_that_nobody_names_is_told_where_it_goes(compute: dict[str, Any]) -> None:
+    data = {"kind": "transformer", "name": "m", "model": {"layers": 1, "hidden": 8, "heads": 1, "vocabulary": 8}}
+    data |= {"training": {"sequence": 8}, "compute": {**compute, "device": {"overlap_slowdown": 1.2}}}
+    with pytest.raises(InputError, match=r"key 'compute\.device.*; did you mean 'compute\.overlap_slowdown'\?$"):
+        parse_model_file(Document("m.yaml", data))
+
+
 def test_every_operation_takes_the_launch_of_its_device_besides() -> None:
     empty = Operation("nothing", OperationKind.OPTIMIZER)
     assert clock_of(Roofline.model_validate({"device": "A100-80GB"})).time_ps(empty) == 1_600_000
