@@ -123,6 +123,7 @@ def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | Non
         "finish_ps": metadata.get("finish_ps"),
         "exposed_ps": metadata.get("exposed_ps"),
         "of_floor": None if floor is None else floor["share"],
+        "jobs": {job["name"]: job["finish_ps"] for job in metadata.get("jobs", ()) if "traffic" not in job},
         "folder": None if folder is None else folder.name,
         "stopped": stop_document(error),
     }
@@ -143,11 +144,14 @@ def _document(
         "seeds_complete": len(complete),
         "finish": _spread([run["finish_ps"] for run in complete]),
         "exposed": _spread([run["exposed_ps"] for run in complete if run["exposed_ps"] is not None]),
+        "jobs": {
+            name: _spread([run["jobs"][name] for run in complete]) for name in (complete or [{"jobs": ()}])[0]["jobs"]
+        },
         "runs": list(runs),
         "not_run": list(seeds[len(runs) :]),
         "workload": {"source": workload.get("source"), "loop": workload.get("loop")},
         "npus": first.get("npus"),
-        "passes": request.passes,
+        "passes": None if "jobs" in first else request.passes,
         **scales_document(request),
         "held_fixed": _held_fixed(first),
         "warnings": first.get("warnings", []),
