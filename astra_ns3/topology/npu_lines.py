@@ -156,3 +156,16 @@ def equal_servers(graph: Graph) -> Servers | None:
     out_by_near = any(link.a in leading or link.b in leading for link in lines)
     own = near if out_by_near else NpuLines(graph, others)
     return Servers(npus, near, min(min(outwards_bps) / npus, own.least_bps or inf), gcd(npus, len(nics)))
+
+
+def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ...] | None:
+    """Return bits per second that the lines of an NPU carry along each dimension; None: lines make other dimensions."""
+    npus, servers = len(graph.npu_host), equal_servers(graph)
+    if servers is not None:
+        is_grid = tuple(dimensions) == (servers.npus, npus // servers.npus)
+        return (float(servers.inside.least_bps), servers.outwards_bps) if is_grid else None
+    axes = NpuLines(graph, graph.links).axes(npus)
+    if tuple(dimensions) != tuple(axis.npus for axis in axes):
+        return None
+    slowest = (min(sum(link.rate_bps for link in links) for links in axis.links) for axis in axes)
+    return tuple(float(rate_bps * min(axis.npus - 1, 2)) for rate_bps, axis in zip(slowest, axes, strict=True))

@@ -12,6 +12,7 @@ from support.star_network import Listener, Row, by_hand, launch_all
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
@@ -156,6 +157,18 @@ def test_a_graph_gives_the_times_and_the_floor_of_its_network(
         result = astra_ns3.run(workload=small_dlrm(), system=system, network=network, backend=backend)
         found.append((result.finish_ps, result.metadata["floor"]))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["nodes", "planes", "shared NICs", "rails", "torus"])
+def test_policies_weigh_dimensions_of_a_graph_as_those_of_its_network(name: str, tmp_path: Path) -> None:
+    kind = parse_network({"topology": SAME[name], "transport": "roce"})
+    inside, outside = (
+        load_inputs(small_dlrm(), system_for(2), network, Options()).tenancy.bandwidths
+        for network in (kind, given(SAME[name], tmp_path / "net.graphml"))
+    )
+    assert inside == outside
+    assert outside is not None
+    assert len(set(outside)) == 2
 
 
 def servers(*sizes: int, order: tuple[int, ...] = ()) -> dict[str, Any]:

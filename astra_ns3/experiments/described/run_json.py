@@ -48,8 +48,8 @@ SEEDS: Mapping[str, str] = {
     "exposed": "the same of the exposed time of NPU 0",
     "jobs": "the same of each job of a scenario, from its start to its end, by name",
     "held_fixed": "what chance could draw and the files fix: paths, by `routing.seed` or `ecmp: per-message-port`",
-    "runs": "of each run: `seed`, `complete`, `finish_ps`, `exposed_ps`, `of_floor`, `jobs` (end of each from its start), "
-    "`folder`, and `stopped`",
+    "runs": "of each run: `seed`, `complete`, `finish_ps`, `exposed_ps`, `of_floor`, `jobs` (times from start to "
+    "end), `folder`, and `stopped`",
     "not_run": "seeds left out after Ctrl-C",
     "files": "name of this file",
     "timing": "wall time of all",
