@@ -21,6 +21,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
 from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.scenario.tenant import LARGEST_SEED
+from astra_ns3.units import without_numbers
 from astra_ns3.whole_file import RUN_FILE
 
 SEEDS_FORMAT_VERSION = 1
@@ -203,7 +204,7 @@ def _write(folder: RunFolder, document: SeedsDocument) -> ResultsNotSaved | None
 
 
 class _Once(logging.Filter):
-    """Lets each message through once."""
+    """Lets each message through once, whatever its numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -211,7 +212,7 @@ class _Once(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the message is new."""
-        message = record.getMessage()
+        message = without_numbers(record.getMessage())
         new = message not in self._said
         self._said.add(message)
         return new
