@@ -9,6 +9,7 @@
     python benchmarks/flow_error.py --incasts                       incasts and permutations, with each control
     python benchmarks/flow_error.py --routing                       packets that take several ways over a slow core
     python benchmarks/flow_error.py --credits                       jobs on links by credit, beside too much traffic
+    python benchmarks/flow_error.py --tori                          collectives that pauses stop on tori
 
 ``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
 were lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by
@@ -372,6 +373,20 @@ def with_events() -> Iterator[Case]:
             yield Case(f"static window, {case}, {size}", topology, window, work, system)
 
 
+def on_tori() -> Iterator[Case]:
+    """Collectives without a control that pauses stop on tori."""
+    many = {"active-chunks-per-dimension": 64, "preferred-dataset-splits": 32}
+    names = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+    for buffer, shape in product(("4MiB", "16MiB"), ((4, 4), (8,), (2, 2, 4))):
+        rings = {
+            f"{name}-implementation": ["direct" if name == "all-to-all" else "ring"] * len(shape) for name in names
+        }
+        for size, kind, keys in product((1, 8), ("ALLREDUCE", "ALLGATHER", "ALLTOALL"), ({}, many)):
+            topology = torus(shape, {"buffer": buffer, "pfc": {}})
+            case = f"{buffer}, torus {'x'.join(map(str, shape))}, {kind} of {size} MiB{', many chunks' if keys else ''}"
+            yield Case(case, topology, roce("none"), collective(kind, size * MIB), rings | keys, target=0.25)
+
+
 def by_credit() -> Iterator[Case]:
     """Collectives beside random traffic that overloads lines, with one lane on a Clos network and four on a torus."""
     none = roce("none", payload=4096)
@@ -541,6 +556,7 @@ def main() -> None:
     parser.add_argument("--summary", type=Path)
     parser.add_argument("--drawn", type=int)
     parser.add_argument("--credits", action="store_true")
+    parser.add_argument("--tori", action="store_true")
     parser.add_argument("--routing", action="store_true")
     parser.add_argument("--incasts", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
@@ -552,7 +568,7 @@ def main() -> None:
         return
     writer, rows = csv.writer(sys.stdout, lineterminator="\n"), 0
     asked_for = cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls)
-    asked_for = by_routing() if asked.routing else asked_for
+    asked_for = by_routing() if asked.routing else on_tori() if asked.tori else asked_for
     asked_for = by_credit() if asked.credits else incasts() if asked.incasts else asked_for
     for case in asked_for:
         if (case.name in QUICK or not asked.quick) and (

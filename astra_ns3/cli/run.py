@@ -62,7 +62,6 @@ def run_command(
         request = RunRequest(**values(options_of(RunRequest), words), progress=progress, isolated=True)
     else:
         request = scenario_request(scenario, words, progress=progress, isolated=True)
-        refuse(seeds is not None, "--seeds runs one workload, expected --seed beside a scenario")
     refuse(bool(request.record and request.output is None), "--record needs an output folder: add --output DIR")
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)

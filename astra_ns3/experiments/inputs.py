@@ -8,9 +8,12 @@ from contextlib import nullcontext
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
+from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.errors import located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.setting import RunFiles
 from astra_ns3.experiments.device import inside_share, lost_share, network_as_reached, slowdown_on_device
@@ -63,7 +66,9 @@ from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
 from astra_ns3.scenario.waiting_line import Berth
+from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.npu_lines import bandwidths_along
 from astra_ns3.transport.check import ONLY_OWN, check_priority
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -351,9 +356,18 @@ def _platform(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibili
     return Platform(system, tenancy.dimensions, tenancy.bandwidths, compatibility, inside_share)
 
 
+def _bandwidths(network: AnyNetwork) -> tuple[float, ...]:
+    """Return the bandwidth of each dimension, as far as keys, or lines of a graph in a file, tell them."""
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    if len(network.dimensions) == 1 or not isinstance(topology, FileTopology):
+        return network.bandwidths
+    graph = graph_as_given(topology) if isinstance(topology.content(), PlainGraph) else None
+    return (graph and bandwidths_along(graph, network.dimensions)) or network.bandwidths
+
+
 def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     """Return the NPUs of a tenant, or of a run's only one: all of them."""
-    grid, bandwidths = network.dimensions, network.bandwidths
+    grid, bandwidths = network.dimensions, _bandwidths(network)
     if sharing is None:
         return tenancy_of("", None, 0, None, grid, bandwidths)
     tenant, npus = sharing.tenant, sharing.npus_on(network)

@@ -79,7 +79,7 @@ def run_document(
         "run_name": name_of(request, description),
         "complete": complete,
         "stopped": None if complete else stop_document(played.error),
-        "finish_ps": max(records.finish_ps, played.reached_ps) if alone else outcome.lost_ps + records.finish_ps,
+        "finish_ps": max(records.finish_ps, played.reached_ps) if alone else outcome.last_try_ps + records.finish_ps,
         "floor": None if played.floor is None else played.floor.document(records.finish_ps),
         **({} if description.tenant is None else {"job": _with_outcome(description.tenant, outcome)}),
         **_totals(records),
@@ -169,7 +169,7 @@ def _tenant_document(
         "workload": str(description.workload["source"]),
         "passes": None if part.passes == FOREVER else part.passes,
         "complete": records.complete,
-        "finish_ps": outcome.lost_ps + records.finish_ps,
+        "finish_ps": outcome.last_try_ps + records.finish_ps,
         **records.spent_by(records.npus[records.reported_npu]),
         **({} if records.flows is None else _flows_of_tenant(records.flows)),
     }
@@ -202,7 +202,7 @@ def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:
         "ended_by": outcome.ended_by,
     }
     if outcome.restarts is not None:
-        found |= {"restarts": outcome.restarts, "resumed_passes": outcome.resumed, "lost_ps": outcome.lost_ps}
+        found |= {"restarts": outcome.restarts, "resumed_passes": outcome.resumed, "last_try_ps": outcome.last_try_ps}
     return found if outcome.npus is None else {**found, "npus": list(outcome.npus)}
 
 

@@ -119,7 +119,7 @@ JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("arrival_us", lambda tenant: _time(tenant.get("arrival_ps"))),
     ("waited_us", lambda tenant: _waited(tenant)),
     ("restarts", lambda tenant: tenant.get("restarts")),
-    ("lost_us", lambda tenant: _time(tenant.get("lost_ps"))),
+    ("last_try_us", lambda tenant: _time(tenant.get("last_try_ps"))),
     ("resumed_passes", lambda tenant: tenant.get("resumed_passes")),
     ("which", lambda tenant: " ".join(ranges(tenant["npus"]))),
 )

@@ -21,6 +21,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
 from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.scenario.tenant import LARGEST_SEED
+from astra_ns3.units import without_numbers
 from astra_ns3.whole_file import RUN_FILE
 
 SEEDS_FORMAT_VERSION = 1
@@ -123,6 +124,7 @@ def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | Non
         "finish_ps": metadata.get("finish_ps"),
         "exposed_ps": metadata.get("exposed_ps"),
         "of_floor": None if floor is None else floor["share"],
+        "jobs": {job["name"]: job["finish_ps"] for job in metadata.get("jobs", ()) if "traffic" not in job},
         "folder": None if folder is None else folder.name,
         "stopped": stop_document(error),
     }
@@ -143,11 +145,14 @@ def _document(
         "seeds_complete": len(complete),
         "finish": _spread([run["finish_ps"] for run in complete]),
         "exposed": _spread([run["exposed_ps"] for run in complete if run["exposed_ps"] is not None]),
+        "jobs": {
+            name: _spread([run["jobs"][name] for run in complete]) for name in (complete or [{"jobs": ()}])[0]["jobs"]
+        },
         "runs": list(runs),
         "not_run": list(seeds[len(runs) :]),
         "workload": {"source": workload.get("source"), "loop": workload.get("loop")},
         "npus": first.get("npus"),
-        "passes": request.passes,
+        "passes": None if "jobs" in first else request.passes,
         **scales_document(request),
         "held_fixed": _held_fixed(first),
         "warnings": first.get("warnings", []),
@@ -199,7 +204,7 @@ def _write(folder: RunFolder, document: SeedsDocument) -> ResultsNotSaved | None
 
 
 class _Once(logging.Filter):
-    """Lets each message through once."""
+    """Lets each message through once, whatever its numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -207,7 +212,7 @@ class _Once(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the message is new."""
-        message = record.getMessage()
+        message = without_numbers(record.getMessage())
         new = message not in self._said
         self._said.add(message)
         return new

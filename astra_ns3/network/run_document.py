@@ -59,7 +59,7 @@ class TenantDocument(TypedDict, total=False):
     """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
 
     ``arrival_ps``: when it arrived, to wait for NPUs; then ``npus`` has none until it starts. ``restarts``: how often
-    it has begun again, ``lost_ps``: from its start to that of the last try, whose computing and waiting is told.
+    it has begun again, ``last_try_ps``: from its start to that of the last try, whose computing and waiting is told.
     ``restart_after_ps`` and ``most_restarts``: when it would, and how often at most.
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
@@ -78,7 +78,7 @@ class TenantDocument(TypedDict, total=False):
     """When it arrived, of a job that arrives."""
     restarts: int
     """How often it began again, of a job that may."""
-    lost_ps: int
+    last_try_ps: int
     """Time from its start to that of its last try, of a job that may begin again. Tables count from that try's start,
     and tell of it alone, and so do computing, waiting and throughput."""
     resumed_passes: int

@@ -85,7 +85,8 @@ class Endings:
                 if self._is_last(zero, number, bucket):
                     last_ps = max(last_ps, gradients[-1][1].time_ps)
                 after += [] if bucket.gather is None else [(bucket.gather, least(bucket.gather, degrees))]
-            gathers = (gather for block in blocks for gather in shards.gathers(block))
+            stays = not number and parts[-1][-1].tied_parameters > 0  # a table that isn't gathered for each use
+            gathers = (gather for block in blocks[stays:] for gather in shards.gathers(block))
             weights += [(gather, least(gather, degrees)) for gather in gathers]
         update = shards.update([block for blocks in parts for block in blocks])
         update_ps = self._clock.time_ps(update) if update.bytes else 0

@@ -47,13 +47,13 @@ def place_of(run: Records) -> str:
 def start_of(metadata: RunDocument) -> int:
     """Return from when on a run's tables count: the start of a job, of one that began again that of its last try."""
     job = metadata.get("job") or {}
-    return (job.get("start_ps") or 0) + job.get("lost_ps", 0)
+    return (job.get("start_ps") or 0) + job.get("last_try_ps", 0)
 
 
 def time_of(*runs: Records) -> str:
     """Return what an axis with times of a run's tables is called; ``runs``: all that share it."""
     jobs = [run.metadata.get("job") or {} for run in runs if start_of(run.metadata)]
-    last = "last try" if any(job.get("lost_ps") for job in jobs) else "job"
+    last = "last try" if any(job.get("last_try_ps") for job in jobs) else "job"
     return f"time from the start of the {last}" if jobs else "time"
 
 
@@ -73,7 +73,7 @@ def dimension_name(metadata: RunDocument, number: int) -> str:
 
 def end_of(metadata: RunDocument) -> int:
     """Return when a run was done, as its tables count."""
-    return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("lost_ps", 0)
+    return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("last_try_ps", 0)
 
 
 def stop_of(metadata: RunDocument) -> str | None:

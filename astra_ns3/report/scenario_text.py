@@ -305,7 +305,7 @@ def _ended(job: TenantDocument) -> str:
     done = "" if job["passes_done"] is None else f" after {counted(job['passes_done'], 'pass', 'passes')}"
     words = [] if by is None else [f"ended {by}{done}"]
     if job.get("restarts"):
-        again = format_time((job["start_ps"] or 0) + job["lost_ps"])
+        again = format_time((job["start_ps"] or 0) + job["last_try_ps"])
         kept = counted(job["resumed_passes"], "pass", "passes")
         resumed = f", {kept} from a checkpoint" if job["resumed_passes"] else ""
         words.insert(0, f"compute and exposed of try {job['restarts'] + 1}, from {again} on{resumed}")

@@ -11,6 +11,8 @@ from astra_ns3.report.alignment import aligned, clock
 from astra_ns3.report.exposed_text import scale_rows
 from astra_ns3.units import format_time
 
+_MOST_JOBS = 12
+
 
 def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
     """The table, for people."""
@@ -22,11 +24,12 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
             ("NPUs", str(document["npus"])),
         ]
     rows += [
-        ("passes", str(document["passes"])),
+        *([] if document["passes"] is None else [("passes", str(document["passes"]))]),
         *scale_rows({**document, "jobs": [run for run in document["runs"] if run["finish_ps"] is not None]}),
         ("seeds", f"{first} to {last}  ({document['seeds_complete']} of {document['seeds']} complete)"),
         *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),
+        *((f"job {name}", _spread_text(spread)) for name, spread in [*document["jobs"].items()][:_MOST_JOBS]),
         *_below_floor(document),
         *([("exposed communication", _spread_text(exposed))] if exposed or not document["seeds_complete"] else []),
         *([("held fixed", "nothing is drawn: all seeds gave the same")] if _all_alike(document) else []),

@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
     ``start_ps``: when it started; None: it didn't. ``ended_by``: the cause of its end; None: it goes on, or never
     started. ``passes``: how many were done; None: not counted. ``npus``: the NPU of each rank of a job that has
     arrived, none before it starts; None: the job had its NPUs before. ``resumed``: how many passes it took from a
-    checkpoint. ``restarts``: how often it began again, the last time ``lost_ps`` after its start; None: it may not.
+    checkpoint. ``restarts``: how often it began again, the last time ``last_try_ps`` after its start; None: it may not.
     """
 
     start_ps: int | None = 0
@@ -64,7 +64,7 @@ class Outcome(NamedTuple):
     npus: tuple[int, ...] | None = None
     resumed: int = 0
     restarts: int | None = None
-    lost_ps: int = 0
+    last_try_ps: int = 0
 
 
 class Tries(NamedTuple):
@@ -78,8 +78,8 @@ class Tries(NamedTuple):
         last, start_ps = outcomes[self.last], outcomes[self.first].start_ps
         if tenant is None or tenant.restart is None:
             return last
-        lost_ps = 0 if start_ps is None or last.start_ps is None else last.start_ps - start_ps
-        return last._replace(start_ps=start_ps, restarts=self.last - self.first, lost_ps=lost_ps)
+        last_try_ps = 0 if start_ps is None or last.start_ps is None else last.start_ps - start_ps
+        return last._replace(start_ps=start_ps, restarts=self.last - self.first, last_try_ps=last_try_ps)
 
 
 def tries_of(tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> list[Tries]:

@@ -28,6 +28,7 @@ from astra_ns3.studies.scenarios import Scenarios
 from astra_ns3.studies.sources import USUAL_COMPAT, Sources
 from astra_ns3.studies.task import PointTask
 from astra_ns3.studies.usual_preset import USUAL_PRESET
+from astra_ns3.units import without_numbers
 
 _MOST_TOLD = 5
 # Options of a run that each job of a scenario has of its own.
@@ -224,19 +225,20 @@ def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str,
     sources, addresses = Sources(study.document.source, study.folder), Addresses()
     scenarios = Scenarios(study.document.source, study.folder, sources)
     points: list[Point] = []
-    warnings: dict[str, None] = {}
+    warnings: dict[str, str] = {}
     refused: dict[str, None] = {}
     for draft in drafts:
         try:
             request, said = _request(study, sources, scenarios, draft)
             points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
-            warnings.update(dict.fromkeys(said))
+            for words in said:
+                warnings.setdefault(without_numbers(words), words)
         except InputError as error:
             refused[str(error)] = None
     if refused:
         raise all_of(list(refused))
     _check_limits(study, points)
-    return points, tuple(warnings)
+    return points, tuple(warnings.values())
 
 
 def _check_limits(study: Study, points: Iterable[Point]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,14 +17,13 @@ from astra_ns3.studies.means import MEAN_COLUMNS, mean_rows
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import FAILED, LAYER_COLUMNS, framed, layer_rows, point_folder, study_rows
 from astra_ns3.studies.task import PointOutcome
+from astra_ns3.units import without_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 
-_NUMBER = re.compile(r"\d[\d.,]*(?: ?[kKMGTPmunp]?i?(?:B|b/s|s)\b)?")
-"""A number and its unit."""
 _OTHERS = " (in others with other numbers)"
 
 
@@ -112,7 +110,7 @@ class StudyResult:
         there = dict.fromkeys(point.address for point in self.expansion.points if point.address in self.outcomes)
         alike: dict[str, list[str]] = {}
         for each in there:
-            own = {_NUMBER.sub("#", words): words for words in reversed(self.outcomes[each].warnings)}
+            own = {without_numbers(words): words for words in reversed(self.outcomes[each].warnings)}
             for form, words in reversed(own.items()):
                 alike.setdefault(form, []).append(words)
         found = sorted(alike.values(), key=len, reverse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import gcd
+from math import gcd, inf
 from typing import NamedTuple
 
 from astra_ns3.frozen import dataclass
@@ -74,13 +74,13 @@ class NpuLines:
         blocks = len(self.graph.npu_host) // npus
         steps = [(*sorted((a, b)), axis) for a, b, axis in grid_links(self.shape(npus), wraps=True)]
         along = [(first + a, first + b, axis) for first in range(0, blocks * npus, npus) for a, b, axis in steps]
-        if steps and {(a, b) for a, b, _ in along} == self._pairs.keys():
+        if steps and {(a, b) for a, b, _ in along} == self.pairs.keys():
             found = [list[Sequence[Link]]() for _ in self.shape(npus)]
             for a, b, axis in along:
-                found[axis].append(self._pairs[a, b])
+                found[axis].append(self.pairs[a, b])
             return [Axis(size, True, links) for size, links in zip(self.shape(npus), found, strict=True)]
-        if self._pairs and len(self._pairs) == blocks * (npus * (npus - 1) // 2):
-            return [Axis(npus, False, [*self._pairs.values()])]
+        if self.pairs and len(self.pairs) == blocks * (npus * (npus - 1) // 2):
+            return [Axis(npus, False, [*self.pairs.values()])]
         return []
 
     def shape(self, npus: int) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ class NpuLines:
         shape, stride = list[int](), 1
         while stride < npus:
             size = 1
-            while (stride * (size - 1), stride * size) in self._pairs:
+            while (stride * (size - 1), stride * size) in self.pairs:
                 size += 1
             if size == 1:
                 return ()
@@ -97,7 +97,7 @@ class NpuLines:
         return tuple(shape) if stride == npus else ()
 
     @cached_property
-    def _pairs(self) -> Mapping[Pair, Sequence[Link]]:
+    def pairs(self) -> Mapping[Pair, Sequence[Link]]:
         """The links between each two NPUs; empty if a link leads to a switch that isn't the router of one."""
         found: dict[Pair, list[Link]] = {}
         for link in self.links:
@@ -119,7 +119,8 @@ def _holds_nothing(lines: Mapping[int, Sequence[Link]], host: int) -> bool:
 class Servers(NamedTuple):
     """Servers of equally many NPUs, one after the other; rates are those of the NPU, or server, that has least.
 
-    ``outwards_bps``: an NPU's share of its server's lines outwards, ``nics``: of the first server.
+    ``outwards_bps``: an NPU's share of its server's lines outwards, or its own line to them if that is slower.
+    ``nics``: of the first server.
     """
 
     npus: int
@@ -145,8 +146,26 @@ def equal_servers(graph: Graph) -> Servers | None:
                 outwards_bps[server] += link.rate_bps
             if server == 0:
                 nics.add((end, -1 if end < graph.hosts else number))  # a host's lines are ports of its NIC
-    lines = [graph.links[number] for number in lines_inside(graph)]
+    numbers = dict.fromkeys(lines_inside(graph))
+    lines = [graph.links[number] for number in numbers]
     near = NpuLines(graph, [*lines, *(link for link in inside if link.kind == INJECTION)])
     if not near.least_bps:
         return None
-    return Servers(npus, near, min(outwards_bps) / npus, gcd(npus, len(nics)))
+    others = [link for number, link in enumerate(graph.links) if number not in numbers and link.kind != INJECTION]
+    leading = {end for link in graph.links if graph.leads_out(link) for end in (link.a, link.b) if end >= graph.hosts}
+    out_by_near = any(link.a in leading or link.b in leading for link in lines)
+    own = near if out_by_near else NpuLines(graph, others)
+    return Servers(npus, near, min(min(outwards_bps) / npus, own.least_bps or inf), gcd(npus, len(nics)))
+
+
+def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ...] | None:
+    """Return bits per second that the lines of an NPU carry along each dimension; None: lines make other dimensions."""
+    npus, servers = len(graph.npu_host), equal_servers(graph)
+    if servers is not None:
+        is_grid = tuple(dimensions) == (servers.npus, npus // servers.npus)
+        return (float(servers.inside.least_bps), servers.outwards_bps) if is_grid else None
+    axes = NpuLines(graph, graph.links).axes(npus)
+    if tuple(dimensions) != tuple(axis.npus for axis in axes):
+        return None
+    slowest = (min(sum(link.rate_bps for link in links) for links in axis.links) for axis in axes)
+    return tuple(float(rate_bps * min(axis.npus - 1, 2)) for rate_bps, axis in zip(slowest, axes, strict=True))

@@ -117,7 +117,7 @@ def test_the_picture_shows_the_failures_that_the_run_has(
     job = json.loads((scenario.parent / "out" / "run.json").read_text(encoding="utf-8"))["jobs"][0]
     again_us = [end_us for start_us, end_us in drawn if end_us == start_us + 10]
     assert job["restarts"] == len(again_us)
-    assert job["start_ps"] + job["lost_ps"] == max(again_us, default=0) * 10**6
+    assert job["start_ps"] + job["last_try_ps"] == max(again_us, default=0) * 10**6
 
 
 def test_a_run_says_by_how_much_its_jobs_are_scaled(command: Command, scenario: Path) -> None:

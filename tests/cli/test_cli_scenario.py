@@ -204,6 +204,20 @@ def test_what_is_wrong_is_one_line_before_anything_is_written(
     assert sorted(tmp_path.rglob("*")) == there
 
 
+def test_several_seeds_have_the_spread_of_each_job(command: Command, scenario: str, tmp_path: Path) -> None:
+    words = ("run", "--scenario", scenario, "--backend", "fake", "-o", str(tmp_path / "out"), "--seeds", "2")
+    finished = command(*words)
+    assert (finished.status, finished.err) == (0, "")
+    alone = [astra_ns3.ScenarioResult.load(tmp_path / "out" / f"seed-{seed}").metadata["jobs"] for seed in (1, 2)]
+    document = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert document["passes"] is None
+    for number, name in enumerate(("one", "other")):
+        times = [jobs[number]["finish_ps"] for jobs in alone]
+        spread = document["jobs"][name]
+        assert (spread["minimum_ps"], spread["maximum_ps"], spread["mean_ps"]) == (*sorted(times), sum(times) // 2)
+        assert re.search(rf"^job {name} +[0-9]", finished.out, re.MULTILINE)
+
+
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
 def test_events_are_refused_by_name_where_nothing_changes(command: Command, scenario: str, backend: str) -> None:
     finished = command("run", "--scenario", scenario, "--backend", backend)
@@ -218,7 +232,6 @@ def test_events_are_refused_by_name_where_nothing_changes(command: Command, scen
         (["--passes", "2"], "--passes is of one job, expected it in the scenario's file, which says it of each"),
         (["-w", "w.txt"], "--workload is of one job, expected it in the scenario's file"),
         (["--report-npu", "1"], "--report-npu is of one job, expected it in Python as Tenant(report_npu=...)"),
-        (["--seeds", "3"], "--seeds runs one workload, expected --seed beside a scenario"),
         (["--record", "flows"], "--record needs an output folder: add --output DIR"),
     ],
 )

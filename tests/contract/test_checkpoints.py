@@ -165,8 +165,8 @@ def test_a_job_that_resumes_is_as_fast_as_its_last_try_and_its_folder_says_so(tm
     resumed = failing(tmp_path, [iteration_ps * 9 // 2]).tenants["a"]
     job, found = resumed.metadata["job"], resumed.metadata["throughput"]
     assert (job["restarts"], job["start_ps"], job["resumed_passes"]) == (1, 0, 4)
-    assert job["lost_ps"] == iteration_ps * 9 // 2 + AFTER_PS
-    assert resumed.finish_ps - job["lost_ps"] > 2 * iteration_ps  # with the load, which is no part of an iteration
+    assert job["last_try_ps"] == iteration_ps * 9 // 2 + AFTER_PS
+    assert resumed.finish_ps - job["last_try_ps"] > 2 * iteration_ps  # with the load, which is no part of an iteration
     assert found["iteration_ps"] == iteration_ps
     assert found["samples_per_second"] == whole.metadata["throughput"]["samples_per_second"]
     assert astra_ns3.compare(whole, resumed).notes == (
@@ -191,7 +191,7 @@ def test_a_job_that_fails_once_more_than_it_may_is_told_by_its_device(tmp_path: 
         failing(tmp_path, [10_000_000, 300_000_000], at_most=1)
     (job,) = raised.value.result.metadata["jobs"]
     assert (job["ended_by"], job["restarts"], job["complete"]) == ("device", 1, False)
-    assert job["passes_done"] == (300_000_000 - job["lost_ps"]) // iteration_ps > 0
+    assert job["passes_done"] == (300_000_000 - job["last_try_ps"]) // iteration_ps > 0
 
 
 def test_a_job_without_checkpoints_begins_with_its_first_pass(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from support.star_network import Listener, Row, by_hand, launch_all
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
@@ -158,6 +159,18 @@ def test_a_graph_gives_the_times_and_the_floor_of_its_network(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name", ["nodes", "planes", "shared NICs", "rails", "torus"])
+def test_policies_weigh_dimensions_of_a_graph_as_those_of_its_network(name: str, tmp_path: Path) -> None:
+    kind = parse_network({"topology": SAME[name], "transport": "roce"})
+    inside, outside = (
+        load_inputs(small_dlrm(), system_for(2), network, Options()).tenancy.bandwidths
+        for network in (kind, given(SAME[name], tmp_path / "net.graphml"))
+    )
+    assert inside == outside
+    assert outside is not None
+    assert len(set(outside)) == 2
+
+
 def servers(*sizes: int, order: tuple[int, ...] = ()) -> dict[str, Any]:
     """A graph of servers of so many NPUs, which are numbered one after the other unless ``order`` says."""
     npus = order or tuple(range(sum(sizes)))
@@ -191,6 +204,42 @@ def test_servers_that_are_no_dimension_are_warned_of(
     if backend == "analytical":
         alone = 8_000 if servers_are_seen else 10**6 / (1400 / 8)  # 1 MB over an NVLink, or over both lines
         assert took_ns(network, backend, 2, 10**6) == pytest.approx(alone + 2 * 100)
+
+
+# 1 MB needs 80,000 ns on a PCIe line of 100 Gb/s, and 40,000 ns on half of a NIC of 400 Gb/s that two NPUs share.
+@pytest.mark.parametrize("nvlinks", [True, False])
+def test_an_npus_own_line_to_its_nic_holds_it_back(nvlinks: bool, tmp_path: Path) -> None:
+    graph: dict[str, Any] = {"directed": False, "multigraph": False, "graph": {}}
+    graph["nodes"] = [{"id": f"npu{npu}", "kind": "host"} for npu in range(4)] + [{"id": "tor", "kind": "switch"}]
+    graph["nodes"] += [
+        {"id": f"{kind}{box}", "kind": "switch", "level": -1} for kind in ("nv", "pcie") for box in (0, 1)
+    ]
+    pcie = {"rate": "100Gbps", "delay": "0ns", "cost": 3}
+    graph["links"] = [{"source": f"npu{npu}", "target": f"pcie{npu // 2}", **pcie} for npu in range(4)]
+    graph["links"] += [{"source": f"npu{npu}", "target": f"nv{npu // 2}", **NVLINK} for npu in range(4) if nvlinks]
+    graph["links"] += [{"source": f"pcie{box}", "target": "tor", "rate": "400Gbps", "delay": "1us"} for box in (0, 1)]
+    if not nvlinks:
+        graph["nodes"] = [node for node in graph["nodes"] if "nv" not in node["id"]]
+    (tmp_path / "net.json").write_text(json.dumps(graph))
+    topology = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}
+    network = parse_network({"topology": topology, "transport": "roce"})
+    assert took_ns(network, "analytical", 2, 10**6) == 80_000 + 2 * 1000
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5), (0, 4, 2, 1, 3, 5)])
+def test_a_torus_that_isnt_numbered_along_its_axes_is_warned_of(order: tuple[int, ...], tmp_path: Path) -> None:
+    links = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3), (1, 4), (2, 5)]
+    drawn = [{"source": f"npu{order[a]}", "target": f"npu{order[b]}", **NVLINK} for a, b in links]
+    hosts = [{"id": f"npu{npu}", "kind": "host"} for npu in range(6)]
+    text = {"directed": False, "multigraph": False, "graph": {}, "nodes": hosts, "links": drawn}
+    (tmp_path / "net.json").write_text(json.dumps(text))
+    forwards = {"by": "hosts", "switch": SWITCH}
+    topology = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH, "forwarding": forwards}
+    network = parse_network({"topology": topology, "transport": "roce"})
+    warnings = validate(small_dlrm(), system_for(1), network, Options(backend="analytical")).warnings
+    grid = plan_network(network).grid.network.grid
+    assert (len(grid) == 2) == (order == (0, 1, 2, 3, 4, 5))
+    assert any("lines count as one line" in words for words in warnings) == (len(grid) == 1)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -134,7 +134,7 @@ def test_a_job_begins_again_until_its_nic_is_back_as_the_bookkeeper_says(files: 
     options = {"record": ["flows", "timeline"], "output": tmp_path / "out"}
     result = files.play([files.job(restart=restart)], down, options)
     (job,) = result.metadata["jobs"]
-    assert Book(job["restarts"], job["lost_ps"], result.finish_ps) == expected
+    assert Book(job["restarts"], job["last_try_ps"], result.finish_ps) == expected
     assert (job["start_ps"], job["ended_by"], job["complete"], result.complete) == (0, "programs", True, True)
     (row,) = result.rows("jobs.csv")
     assert (row["restarts"], row["start_us"]) == (str(expected.restarts), "0.000000")
@@ -174,7 +174,7 @@ def test_a_job_that_needs_no_restart_gives_the_files_of_one_that_may_have_none(f
             one, other = ((tmp_path / each / folder / name).read_bytes() for each in ("plain", "may"))
             assert one == other, name
     found = json.loads((tmp_path / "may" / "run.json").read_text("utf-8"))
-    assert (found["jobs"][0]["restarts"], found["jobs"][0]["lost_ps"]) == (0, 0)
+    assert (found["jobs"][0]["restarts"], found["jobs"][0]["last_try_ps"]) == (0, 0)
     plain = json.loads((tmp_path / "plain" / "run.json").read_text("utf-8"))
     same = ("finish_ps", "floor", "statistics", "npu_time_used")
     assert [found[key] for key in same] == [plain[key] for key in same]

@@ -247,6 +247,23 @@ def test_a_warning_says_where_packets_would_pause_others(switch: Mapping[str, ob
     assert not [words for words in found["flow"]["warnings"] if "packets would be lost there" in words]
 
 
+def test_rings_on_a_torus_are_warned_of_with_the_little_that_pauses_cost_them(tmp_path: Path) -> None:
+    (tmp_path / "gather.txt").write_text("MICRO\n1\ngather -1 0 NONE 0 0 NONE 0 0 ALLGATHER 1048576 0\n")
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "torus", "shape": [4, 4], "link": link, "switch": {"buffer": "4MiB", "pfc": {}}}
+    network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": "none"}})
+    found = {
+        backend: astra_ns3.run(
+            workload=tmp_path / "gather.txt", system=system_for(2), network=network, backend=backend
+        ).metadata
+        for backend in ("flow", "ns3")
+    }
+    assert found["ns3"]["statistics"]["pauses"]
+    assert found["flow"]["finish_ps"] == pytest.approx(found["ns3"]["finish_ps"], rel=0.03)
+    (said,) = (words for words in found["flow"]["warnings"] if "more may wait" in words)
+    assert "on tori finish times of rings were -3% to 0% off" in said
+
+
 _LOST, _PAUSED = "packets would be lost there", "pauses would slow other flows"
 
 

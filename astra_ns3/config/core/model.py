@@ -78,9 +78,11 @@ class ConfigModel(BaseModel):
 
     @classmethod
     def _nearest_of(cls, unknown: Sequence[str], allowed: Sequence[str], data: Mapping[str, object]) -> str:
-        """``nearest`` of one key, the same key of a group inside, or the only key that is missing; of several each."""
+        """``nearest`` of one key, its namesake inside, a key in it, or the only that is missing; of several each."""
         known = sorted(cls._keys_inside(_DEEPEST, data), key=lambda name: name.count("."))
         inside = {name.rpartition(".")[2]: name for name in reversed(known)}
+        groups = ((key, group) for key in unknown if isinstance(group := data[key], Mapping))
+        inside |= {key: inner for key, group in groups for inner in group if inner in allowed}
         meant = {
             key: f"'{inside[key]}'" if key in inside else nearest(key, allowed)[len(MEANT) : -1]
             for key in unknown[:_MOST_TOLD]

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, checked, kind_of, refuse_key
+from astra_ns3.config.core.model import (
+    ConfigModel,
+    Count,
+    Keys,
+    OnOff,
+    TimePs,
+    checked,
+    key_error,
+    kind_of,
+    refuse_key,
+)
 from astra_ns3.config.model.devices import Frequency, NamedDevice, Share, Slowdown, device_named
 from astra_ns3.config.model.relative_path import from_the_file
 
@@ -100,6 +111,15 @@ class RooflineKeys(ConfigModel):
     """The share of the lines inside a node that transfers reach."""
     overlap_slowdown: Slowdown | None = None
     """Computing takes so many times as long while collectives run on the NPU."""
+
+    @classmethod
+    def prepare(cls, data: Keys) -> Keys:
+        """Refuse keys of a device that nobody has named, and say which keys they have beside it."""
+        device, beside = data.get("device"), {field.alias or name for name, field in cls.model_fields.items()}
+        if isinstance(device, Mapping) and device and beside >= device.keys():
+            key = next(iter(device))
+            raise key_error(("device", key), f"changes a device that isn't named; did you mean 'compute.{key}'?")
+        return data
 
     @property
     def losses(self) -> Losses:

@@ -293,7 +293,7 @@ CSV_TABLES: Mapping[str, CsvTable] = {
             CsvColumn("arrival_us", "us", "when it arrived, of a job that arrives"),
             CsvColumn("waited_us", "us", "how long it waited for NPUs; empty: it never started"),
             CsvColumn("restarts", "", "how often it began again, of a job that may"),
-            CsvColumn("lost_us", "us", "from its start to that of its last try, of a job that may begin again"),
+            CsvColumn("last_try_us", "us", "when its last try began, from its start on, of a job that may begin again"),
             CsvColumn("resumed_passes", "", "how many passes its last try took from a checkpoint, of such a job"),
             CsvColumn(
                 "which", "", "its NPUs in the order of its ranks, as `0-3 8`; empty: it arrived and never started"

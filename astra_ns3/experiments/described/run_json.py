@@ -35,7 +35,7 @@ SEEDS: Mapping[str, str] = {
     "run_name": "the runs' name",
     "workload": "the workload's file",
     "npus": "NPUs of the runs",
-    "passes": "passes of the runs",
+    "passes": "passes of the runs; null: each job of a scenario has its own",
     "comm_scale": "the option `--comm-scale`",
     "compute_scale": "the option `--compute-scale`",
     "warnings": "warnings of the runs",
@@ -46,8 +46,10 @@ SEEDS: Mapping[str, str] = {
     "finish": "over the complete runs: `mean_ps`, `standard_deviation_ps` (of the sample; null for one run), "
     "`minimum_ps`, `maximum_ps`; null: none is complete",
     "exposed": "the same of the exposed time of NPU 0",
+    "jobs": "the same of each job of a scenario, from its start to its end, by name",
     "held_fixed": "what chance could draw and the files fix: paths, by `routing.seed` or `ecmp: per-message-port`",
-    "runs": "of each run: `seed`, `complete`, `finish_ps`, `exposed_ps`, `of_floor`, `folder`, and `stopped`",
+    "runs": "of each run: `seed`, `complete`, `finish_ps`, `exposed_ps`, `of_floor`, `jobs` (times from start to "
+    "end), `folder`, and `stopped`",
     "not_run": "seeds left out after Ctrl-C",
     "files": "name of this file",
     "timing": "wall time of all",

@@ -54,10 +54,12 @@ def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False
 
 def share_counted(network: AnyNetwork) -> float:
     """Return NCCL's rate of NVLinks over the data sheet's, if it is the rate of lines inside servers; else 1."""
-    inside_gbps = place_of(network).inside_bps / 1e9
+    place = place_of(network)
+    inside_gbps = place.inside_bps / 1e9
     for server in SERVERS.values():
-        if isclose(inside_gbps, _inside_gbps(server), rel_tol=_ROUNDED):
-            return inside_gbps / (server.nvlink_gbytes_per_s * 8)
+        used = _used_links(server, place.npus) / server.nvlinks
+        if isclose(inside_gbps, _inside_gbps(server) * used, rel_tol=_ROUNDED):
+            return inside_gbps / (server.nvlink_gbytes_per_s * 8 * used)
     return 1.0
 
 
@@ -81,12 +83,19 @@ def _nics(server: Server, gpus: int) -> int:
 def _scale_up(server: Server, gpus: int) -> dict[str, Json]:
     rate = _inside_gbps(server)
     if not server.switched and gpus > 1 and _alike(server, gpus):
-        links = server.pairs[0][2]
-        return {"kind": "full-mesh", "link": {"rate": f"{rate * links / server.nvlinks:g}Gbps", "delay": _NEAR_DELAY}}
+        each = rate * _used_links(server, gpus) / (gpus - 1) / server.nvlinks
+        return {"kind": "full-mesh", "link": {"rate": f"{each:g}Gbps", "delay": _NEAR_DELAY}}
     return {
         "link": {"rate": f"{rate:g}Gbps", "delay": _NEAR_DELAY},
         "switch": {"buffer": _BUFFER, "pfc": {}, **({"reduction": {}} if server.multicast and gpus > 1 else {})},
     }
+
+
+def _used_links(server: Server, gpus: int) -> int:
+    """Return how many NVLinks of a GPU lead to others of the first ``gpus``: all unless these are joined alike."""
+    if server.switched or not _alike(server, gpus):
+        return server.nvlinks
+    return (gpus - 1) * server.pairs[0][2]
 
 
 def _alike(server: Server, gpus: int) -> bool:

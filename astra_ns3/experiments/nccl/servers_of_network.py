@@ -22,7 +22,7 @@ from astra_ns3.nccl.server import Nic, Server
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.scenario.scenario import Tenancy
-from astra_ns3.topology.files.reading import file_graph
+from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.npu_lines import equal_servers
 from astra_ns3.units import counted
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -184,7 +184,7 @@ def as_nccl_asks(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
 def place_of(network: AnyNetwork) -> Place:
     """The servers of a network: a node, a host of a switch, the first of several dimensions, or each NPU by itself.
 
-    In a graph of a file, links inside servers tell who shares one, if they join equally many consecutive NPUs.
+    In a graph that a user gives, links inside servers tell who shares one, if they join equally many consecutive NPUs.
     """
     topology = network.topology if isinstance(network, NetworkConfig) else None
     if isinstance(topology, (Hierarchical, RailOptimised)):
@@ -194,23 +194,24 @@ def place_of(network: AnyNetwork) -> Place:
     if isinstance(topology, SingleSwitch):
         npus, bps = topology.npus_per_host, topology.link.rate_bps
         return Place(npus, topology.local.rate_bps if npus > 1 else bps, bps / npus, 1)
-    if isinstance(topology, FileTopology):
-        return _of_file(topology)
+    if isinstance(topology, FileTopology | OwnTopology):
+        return _of_graph(topology)
     bandwidths = network.bandwidths
     bits = 1.0 if isinstance(network, NetworkConfig) else _BITS_PER_GBYTE
     if isinstance(network, AnalyticalNetwork) and len(network.dimensions) > 1:
         inner = network.dimensions[0]
         return Place(inner, bandwidths[0] * bits, bandwidths[1] * bits, inner)
-    return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1, is_told=not isinstance(topology, OwnTopology))
+    return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
 
 
-def _of_file(topology: FileTopology) -> Place:
+def _of_graph(topology: FileTopology | OwnTopology) -> Place:
     dimensions, bandwidths = topology.built_dimensions(), topology.built_bandwidths()
-    if len(dimensions) > 1:
+    if isinstance(topology, FileTopology) and len(dimensions) > 1:
         return Place(dimensions[0], bandwidths[0], bandwidths[1], dimensions[0])
-    found = equal_servers(file_graph(topology)) if isinstance(topology.content(), PlainGraph) else None
+    has_graph = isinstance(topology, OwnTopology) or isinstance(topology.content(), PlainGraph)
+    found = equal_servers(graph_as_given(topology)) if has_graph else None
     if found is None:
-        return Place(1, bandwidths[0], bandwidths[0], 1, is_told=False)
+        return Place(1, bandwidths[0], bandwidths[-1], 1, is_told=False)
     return Place(found.npus, float(found.inside.least_bps), found.outwards_bps, found.nics)
 
 

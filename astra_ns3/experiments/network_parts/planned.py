@@ -8,7 +8,8 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.topology.base import GivenGraph
+from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
@@ -25,9 +26,11 @@ from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event, check_switches, event_at
+from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.changes import states_in_time, switches_in_time
 from astra_ns3.topology.checks import check_topology, idle_routing, unequal_ways
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.npu_lines import NpuLines
 from astra_ns3.topology.parts import lines_inside
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transports
@@ -139,12 +142,23 @@ def _unchosen(plan: NetworkPlan) -> list[str]:
 
 
 def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
-    """Return a warning where a formula adds up the lines of NPUs in unlike servers inside and out of them."""
-    if not isinstance(plan.config.topology, GivenGraph) or plan.grid.fabric != 0 or not lines_inside(plan.graph):
+    """Return a warning where a formula adds up lines of NPUs: in unlike servers, or between NPUs on no known grid."""
+    topology = plan.config.topology
+    if not isinstance(topology, FileTopology | OwnTopology) or plan.grid.fabric != 0:
+        return []
+    graph = graph_as_given(topology)
+    if lines_inside(graph):
+        why, lines = (
+            "servers of the graph are unlike, or their NPUs aren't numbered one after the other",
+            "inside and its NIC ",
+        )
+    elif NpuLines(graph, graph.links).pairs:
+        why, lines = "the graph joins NPUs to each other in no full mesh, ring or torus numbered along its axes", ""
+    else:
         return []
     return [
-        "servers of the graph are unlike, or their NPUs aren't numbered one after the other: with the backend "
-        f"{backend}, an NPU's lines inside and its NIC count as one line of their rates together; use --backend flow"
+        f"{why}: with the backend {backend}, an NPU's lines {lines}count as one line of their rates together; "
+        "use --backend flow"
     ]
 
 

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.topology.kinds import Ring, Torus
 from astra_ns3.config.topology.routing import ADAPTIVE, FLOWLET, PARTING
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.frozen import replace
@@ -46,6 +47,11 @@ _FULL = {
     "other flows, too, and flows know nothing of that; times may be far too short or long, also the finish if many "
     "send to one host, such as a storage host; use --backend ns3",
 }
+_ON_TORI = (
+    "more may wait than lossless switches let in, at {}: pauses would slow other flows, too, and flows know nothing of "
+    "that; on tori finish times of rings were -3% to 0% off those of packets, of all-to-alls -14% to +23% "
+    "(docs/flow.md), and many that send to one host may be further off; use --backend ns3"
+)
 _BY_CREDIT = (
     "more may wait than credits let in, at {}: lanes without credit hold up other flows, or keep bytes out of queues, "
     "and flows know nothing of that (docs/flow.md): beside traffic that overloads lines jobs ended -79% to +891% off "
@@ -118,6 +124,9 @@ class FlowBackend(SessionBackend):
         self._short += [_ACKNOWLEDGED] if acknowledged else []
         credits_ = (each.credits for each in plan.graph.switch_configs)
         self._lanes = max((each.lanes for each in credits_ if each is not None), default=0)
+        on_torus = isinstance(plan.config.topology, Ring | Torus) and not self._rough
+        stopped = _BY_CREDIT if self._lanes else _ON_TORI if on_torus else _FULL["full_ingress_queues"]
+        self._full = {**_FULL, "full_ingress_queues": stopped}
         delays = any("delay_ps" in each.state.named() for each in plan.changes)
         self._short += [_BY_DELAY] if delays and any(each.flow_by_delay for each in plan.transports.values()) else []
         self._short += [_PARTED] if self._rough and plan.config.topology.routing.kind in PARTING else []
@@ -142,8 +151,7 @@ class FlowBackend(SessionBackend):
     def warnings(self) -> list[str]:
         """Beside the usual ones, what flows know little of: controls, packets that would be lost, and pauses."""
         counts = self.statistics()
-        full = _FULL | ({"full_ingress_queues": _BY_CREDIT} if self._lanes else {})
-        bounds = [words.format(counted(int(counts[key]), "port")) for key, words in full.items() if counts[key]]
+        bounds = [words.format(counted(int(counts[key]), "port")) for key, words in self._full.items() if counts[key]]
         bounds += [_LANES] if self._lanes > 1 and not counts["full_ingress_queues"] else []
         loses = self._loses_ps is not None and self._loses_ps <= self.now_ps()
         rough = map(_ROUGH.format, self._rough)

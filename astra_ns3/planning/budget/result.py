@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.planning.budget.budget import Budget, Split
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_US, without_numbers
 
 EQUAL, FASTEST, PER_COST = "equal rates", "best performance", "best performance per cost"
 _GBPS = 10**9
-_NUMBERS = re.compile(r"[\d.,]*\d")
 
 
 def splits_of(budget: Budget) -> dict[str, Split]:
@@ -26,8 +23,8 @@ def warnings_of(budget: Budget) -> list[str]:
     """
     told = list(budget.request.expansion.warnings)
     for split in reversed(splits_of(budget).values()):
-        known = {_NUMBERS.sub("", words) for words in told}
-        told += [words for words in split.warnings if _NUMBERS.sub("", words) not in known]
+        known = {without_numbers(words) for words in told}
+        told += [words for words in split.warnings if without_numbers(words) not in known]
     return told
 
 

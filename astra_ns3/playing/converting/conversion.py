@@ -194,16 +194,23 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
         warnings = (*warnings, *other_starts(ends_apart(graphs, 0), graphs.source))
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
     turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
-    if turns > 1:
+    given = _priorities(graphs)
+    ranked = any(given)
+    if turns > (not ranked) and given != _priorities(UnrolledLoop.of(loop, 1, (graphs.npus,))):
+        order = "their priorities, which aren't in the text" if ranked else "the system's scheduling-policy"
         warnings = (
             *warnings,
-            f"{output}: {turns} collectives that nothing waits for take turns first in, first out in the text, "
-            "in a graph by the system's scheduling-policy",
+            f"{output}: the text has {counted(turns, 'collective')} that nothing waits for take turns first in, "
+            f"first out, a graph by {order}",
         )
     lost = sum(bool(node.operations or node.tensor_bytes) for node in graphs.nodes(0))
     if lost:
         warnings = (*warnings, f"{graphs.file_of(0)}: operations and tensors of {lost} nodes aren't in the text")
     return converted._replace(warnings=warnings)
+
+
+def _priorities(graphs: GraphWorkload) -> list[int]:
+    return [node.priority for node in graphs.nodes(0) if node.kind is NodeKind.COLLECTIVE]
 
 
 def _of_all_npus(graphs: GraphWorkload, dimensions: tuple[int, ...] | None) -> GraphWorkload:

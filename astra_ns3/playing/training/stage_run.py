@@ -144,7 +144,7 @@ class StageRun:
             for stream in streams:
                 if stream is not None:
                     yield from stream.come()
-            if planned.gathers:
+            if planned.gathers and not block.stays:
                 yield from self._gather(number, block)
             left: list[Handle] = []
             if block.again:

@@ -36,7 +36,8 @@ class Moved(NamedTuple):
 @dataclass(frozen=True)
 class BlockScript:
     """A block's passes. ``layer``: its number in the model; ``buckets``: what goes when its gradient is there;
-    ``gathers``: of its weights, before a use; ``moved``: what may lie beyond the device."""
+    ``gathers``: of its weights, before a use; ``moved``: what may lie beyond the device; ``stays``: whether the head
+    uses its weights too, so that they stay until its backward pass."""
 
     layer: int
     forward: tuple[Step, ...]
@@ -46,6 +47,7 @@ class BlockScript:
     buckets: tuple[Bucket, ...]
     gathers: tuple[Exchange, ...]
     moved: Moved
+    stays: bool
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class StageScript:
                 found += [
                     Use(block.layer, batch, block.gathers, block.moved.weights)
                     for block in blocks
-                    if block.gathers or self.loads_shards
+                    if (block.gathers or self.loads_shards) and not (block.stays and kind is not WorkKind.FORWARD)
                 ]
         return tuple(found)
 
@@ -194,6 +196,7 @@ class StageScript:
                 tuple(bucket for bucket in buckets if bucket.block == number),
                 self._shards.gathers(block),
                 self._moved(block),
+                stays=not begin + number and blocks[-1].tied_parameters > 0,
             )
             for number, block in enumerate(blocks)
         )

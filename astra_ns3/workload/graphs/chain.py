@@ -88,8 +88,9 @@ class _Chain:
         self._done_at[node.number] = len(self._thread)
 
     def _step(self, node: GraphNode) -> Step:
-        if node.priority or node.start_ps:
-            raise self._error(node, "has a priority" if node.priority else "starts at a time")
+        ranked = node.priority and node.kind is not NodeKind.COLLECTIVE
+        if ranked or node.start_ps:
+            raise self._error(node, "has a priority" if ranked else "starts at a time")
         if node.kind is NodeKind.COMPUTE and not node.on_host:
             return Step(node.name, node.number, node.duration_ps)
         if node.kind is not NodeKind.COLLECTIVE or node.collective is None:

@@ -3,10 +3,10 @@
 After a block's forward pass its activations are kept until its backward pass has ended, or, where a schedule has the
 gradients of weights by themselves, until these are there; what is computed again stays as long. With ZeRO's stage 3 the
 weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead of
-it. Kept ones stay from a micro-batch's forward to its backward pass. A table that the head uses too stays until the
-head's backward pass. With stages 2 and 3 gradients fill a bucket, and with ``overlap`` the one before it is on its way
-meanwhile; without, those of a pass go together when it has ended. The head's part of that table's gradient waits for
-the embedding's.
+it. Kept ones stay from a micro-batch's forward to its backward pass, and so does a table that the head uses too: FSDP
+has both in one group (PyTorch's pull request 179532), and keeps that of a model's root. With stages 2 and 3 gradients
+fill a bucket, and with ``overlap`` the one before it is on its way meanwhile; without, those of a pass go together when
+it has ended. The head's part of that table's gradient waits for the embedding's.
 
 An NPU has the block that it works on of each part that lies beyond the device. Besides it has the blocks that are
 loaded ahead, or are on their way out.
@@ -123,7 +123,7 @@ class _Stage:
             self._activations = self._beyond.forward(self._activations, blocks, index)
             ahead = range(index, min(index + 1 + self._sharding.prefetch, len(blocks)))
             yield _Step(block.name, self._weights(work.chunk, ahead), self._ring(block.forward))
-            if self._sharding.keeps_gathered or ((work.chunk, index) == _FIRST and self._tied.tied_parameters):
+            if self._stays(work.chunk, index):
                 self._hold(work.chunk, index, 1)
 
     def _backward(self, work: Work) -> Iterator[_Step]:
@@ -148,16 +148,18 @@ class _Stage:
                 self._gradients.leave()
                 self._recomputed -= block.again_bytes
                 self._activations = self._beyond.freed(self._activations, block)
-            if not only_weights and self._sharding.keeps_gathered:
+            if not only_weights and self._stays(work.chunk, index):
                 self._hold(work.chunk, index, -1)
-            elif not only_weights and block is self._tied and block.tied_parameters:
-                self._hold(*_FIRST, -1)
         self._gradients.leave(full=True)
 
     def _weights(self, chunk: int, used: Sequence[int]) -> int:
         """Bytes of others' weights for blocks of a part in these places, besides all that are kept."""
         held, gathered = self._held[chunk], self._gathered[chunk]
         return self._held_bytes + sum(gathered[index] for index in used if not held[index])
+
+    def _stays(self, chunk: int, index: int) -> bool:
+        """Return whether gathered weights of a block stay until its backward pass."""
+        return self._sharding.keeps_gathered or ((chunk, index) == _FIRST and self._tied.tied_parameters > 0)
 
     def _hold(self, chunk: int, index: int, change: int) -> None:
         """One micro-batch more, or fewer, for which weights are kept."""

@@ -240,7 +240,7 @@ def test_what_changes_its_order_on_the_way_is_a_warning() -> None:
     loop.write_text("DATA\n2\n" + row.format("a", 5) + row.format("b", 5))
     for target, words in (
         ("chakra", "updates behind collectives that go on at once (up to 10 ns of an NPU) are one after the other"),
-        ("simai", "out: 2 collectives that nothing waits for take turns first in, first out in the text"),
+        ("simai", "out: the text has 2 collectives that nothing waits for take turns first in, first out"),
     ):
         assert words in convert(str(loop), "out", "--to", target, "--dimensions", "8").output
     loop.write_text("DATA\n1\n" + row.format("a", 5))

@@ -309,6 +309,17 @@ def test_zero_3_without_prefetch_waits_for_each_gather_and_keeps_weights_where_a
     )
 
 
+def test_a_table_that_the_head_uses_too_is_gathered_once_a_micro_batch() -> None:
+    """FSDP has both in one group, which stays from the forward to the backward pass: a table, a layer and a head."""
+    head = Block("head", (takes(1),), parameters=7, tied_parameters=10)
+    layers = [block("table", 1, 1, 1, 10), block("layer", 1, 1, 1, 7), head]
+    for prefetch in (0, 1):
+        plan = plan_of(Degrees(data=2), [layers], micro_batches=2, sharding=Sharding(3, prefetch=prefetch))
+        steps = [step for step in trace(programs_of(plan)) if step.startswith("issue weights")]
+        found = [step.split()[2] for step in steps]
+        assert found == ["0.0", "1.0", "2.0", "2.0", "1.0", "0.1", "1.1", "2.1", "2.1", "1.1"]
+
+
 def test_weights_that_another_micro_batch_still_needs_are_not_gathered_again() -> None:
     """GPipe on one stage: both micro-batches go forward before either comes back."""
     sharding = Sharding(3, keeps_gathered=True)

@@ -214,7 +214,7 @@ def test_the_timeline_of_a_job_has_a_lane_for_changes_of_the_network_on_the_job_
     assert changed["x"] == pytest.approx([(run.finish_ps - 1000) / unit])
     assert panel.layout["yaxis"]["ticktext"][-1] == "network"
     assert panel.layout["xaxis"]["title"]["text"].startswith("time from the start of the job (")
-    document["job"] = {"start_ps": 2_000_000, "lost_ps": 1}
+    document["job"] = {"start_ps": 2_000_000, "last_try_ps": 1}
     job = astra_ns3.Result(document, Files(folder=run.folder), run.folder)
     assert "and the job started at 2us." in network_changes([Shown(job, "job", 0)])
     assert time_of(job, run) == "time from the start of the last try"

@@ -96,7 +96,7 @@ def test_a_job_that_never_starts_has_done_no_pass_and_has_not_begun_again() -> N
     b = job("b", 4, after=After("a"), end_ps=5, passes=2, restart=Restart(after_ps=5, at_most=2))
     result = play(job("a", 0, passes=3), b)
     found: Any = result.metadata["jobs"][1]
-    names = ("start_ps", "passes_done", "restarts", "resumed_passes", "lost_ps")
+    names = ("start_ps", "passes_done", "restarts", "resumed_passes", "last_try_ps")
     assert [found[name] for name in names] == [None, 0, 0, 0, 0]
 
 

@@ -196,12 +196,16 @@ def test_columns_that_no_row_fills_are_left_out(tmp_path: Path) -> None:
 
 def test_warnings_whose_numbers_alone_differ_are_told_once(tmp_path: Path) -> None:
     result = study_result(tmp_path, (1, 1), (200.0, 100.0))
-    told = (["window 8.00 KB reaches 12% of the rate", "no pfc"], ["window 1.20 MB reaches 7% of the rate", "no pfc"])
+    told = (
+        ["window 8.00 KB reaches 12% of the rate", "no pfc", "1 port is full for 2 min"],
+        ["window 1.20 MB reaches 7% of the rate", "no pfc", "3 ports is full for 1.5e-05 s"],
+    )
     outcomes = zip(result.outcomes.items(), told, strict=True)
     warned = {address: replace(each, warnings=words) for (address, each), words in outcomes}
     assert StudyResult(result.expansion, warned, tmp_path).warnings == [
         ("window 8.00 KB reaches 12% of the rate (in others with other numbers)", 2),
         ("no pfc", 2),
+        ("1 port is full for 2 min (in others with other numbers)", 2),
     ]
 
 

@@ -103,6 +103,16 @@ def test_a_loss_that_can_not_be_is_refused(key: str, value: float, message: str)
         on(**{key: value})
 
 
+@pytest.mark.parametrize(
+    "compute", [{"kind": "given"}, {"kind": "table", "file": "a.csv"}, {"kind": "roofline"}], ids=str
+)
+def test_a_loss_of_a_device_that_nobody_names_is_told_where_it_goes(compute: dict[str, Any]) -> None:
+    data = {"kind": "transformer", "name": "m", "model": {"layers": 1, "hidden": 8, "heads": 1, "vocabulary": 8}}
+    data |= {"training": {"sequence": 8}, "compute": {**compute, "device": {"overlap_slowdown": 1.2}}}
+    with pytest.raises(InputError, match=r"key 'compute\.device.*; did you mean 'compute\.overlap_slowdown'\?$"):
+        parse_model_file(Document("m.yaml", data))
+
+
 def test_every_operation_takes_the_launch_of_its_device_besides() -> None:
     empty = Operation("nothing", OperationKind.OPTIMIZER)
     assert clock_of(Roofline.model_validate({"device": "A100-80GB"})).time_ps(empty) == 1_600_000
@@ -239,6 +249,25 @@ def test_a_devices_share_is_one_of_the_data_sheets_rate(
     model = changed(LLAMA, {"compute.device": device, **{f"compute.{key}": value for key, value in keys.items()}})
     config = network(link={"rate": rate, "delay": "250ns"})
     assert inside(network_as_reached(config, model, USUAL)).link.rate_bps == pytest.approx(reached_gbps * 1e9, rel=1e-9)
+
+
+# NCCL counts 20 GB/s and headers for each NVLink of an A100, whose data sheet says 25: 4 join it to each other one.
+@pytest.mark.parametrize("gpus", [2, 3, 4])
+@pytest.mark.parametrize("own", [False, True], ids=["kind", "function"])
+def test_the_share_holds_for_the_used_nvlinks_of_servers_without_switches_and_in_graphs_of_functions(
+    gpus: int, own: bool, tmp_path: Path
+) -> None:
+    inside = {"kind": "full-mesh", "link": {"rate": "652.7Gbps", "delay": "250ns"}}
+    outside = {"link": {"rate": "400Gbps", "delay": "1us"}, "switch": {"buffer": "32MiB"}}
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": gpus, "scale_up": inside, "scale_out": outside}
+    config = parse_network({"topology": nodes, "transport": {"kind": "roce"}})
+    if own:
+        path = tmp_path / "servers.py"
+        path.write_text(OWN.format(document=json.dumps(config.document())))
+        config = parse_network({"topology": {"kind": f"{path}:servers"}, "transport": {"kind": "roce"}})
+    reached: Any = network_as_reached(config, on(device="A100-80GB"), USUAL)
+    rates = {link.rate_bps for link in build_graph(reached.topology).links if link.kind == "scale-up"}
+    assert rates == {0.71 * 4 * 25 * 8 * 10**9}
 
 
 @pytest.mark.parametrize("rate", ["3026Gbps", "3600Gbps"])

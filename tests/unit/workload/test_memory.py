@@ -252,6 +252,15 @@ def test_a_table_that_the_head_uses_too_is_whole_there_and_so_is_its_gradient_un
     assert [moment.usage.buckets for moment in moments][::2] == [0] * 3
 
 
+def test_a_table_that_the_head_uses_too_is_there_while_layers_go_backwards() -> None:
+    """FSDP has both in one group, which stays until the embedding's backward; layers have most to compute again."""
+    table, layer = Block("table", (), parameters=100), Block("layer", (), parameters=10, again_bytes=1000)
+    blocks = (table, layer, layer, Block("head", (), tied_parameters=100))
+    keys: dict[str, Any] = {"elements": Elements(1, 2, 4), "sharding": Sharding(3, prefetch=0)}
+    _, backward, _ = stage_memory(TrainingPlan("m", "m.yaml", Degrees(data=4), (blocks,), **keys), 0).moments
+    assert (backward.block, backward.usage.gathered) == ("layer", 100 + 10)
+
+
 @pytest.mark.parametrize("zero", [2, 3])
 def test_tying_saves_what_is_kept_of_the_heads_weights_and_no_more(zero: int) -> None:
     """Gemma's table, 256,000 by 2,048, on 16 NPUs: its gathered copy and its gradient are there tied or not."""

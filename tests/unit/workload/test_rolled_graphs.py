@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,28 @@ def test_a_loop_of_astra_sims_is_written_by_way_of_its_graph(tmp_path: Path) -> 
     parts = [(layer.input_gradient, layer.weight_gradient, layer.update_ns) for layer in reversed(found.layers)]
     assert sum(one.compute_ns + other.compute_ns for one, other, _ in parts) == 10 + 1 + 3 + 2 + 30
     assert [(other.bytes, update) for _, other, update in parts if other.collective] == [(7, 5), (100, 0)]
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_priorities_that_a_text_gives_itself_come_back_as_that_text_and_others_are_told(
+    changed: bool, tmp_path: Path
+) -> None:
+    graphs = Graphs([training_step(npu) for npu in range(4)], {**PAIRS, **ACROSS})
+    convert(graphs, "simai", tmp_path / "w.txt", Unrolling())
+    written = UnrolledLoop.of(read_simai(tmp_path / "w.txt"), 1, (4,))
+    nodes = [list(written.nodes(npu)) for npu in range(4)]
+    ranked = [
+        [node._replace(priority=node.priority and node.priority + node.number * changed) for node in each]
+        for each in nodes
+    ]
+    assert any(node.priority for node in ranked[0])
+    told = convert(
+        Graphs([tuple(each) for each in ranked], dict(written.groups)), "simai", tmp_path / "b.txt", Unrolling()
+    ).warnings
+    assert any("a graph by their priorities, which aren't in the text" in words for words in told) == changed
+    assert any("take turns" in words for words in told) == changed
+    plain = [re.sub(r"(?m)^\S+", "", (tmp_path / name).read_text()) for name in ("w.txt", "b.txt")]
+    assert plain[0] == plain[1]
 
 
 @pytest.mark.parametrize(
