@@ -64,6 +64,7 @@ class Transport(ABC):
     ``largest_frame_bytes`` and ``largest_wire_bytes``: of any of its frames, in a buffer and on the line.
     ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit;
     ``window_of_path``: this is that of the longest path, and each other one has its own.
+    ``measured_by_switches``: they tell utilisation over the longest round trip at first.
     ``priority``: of its data; ``answer_priorities``: of its other frames, where these have their own.
     ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
     ``server_npus``: NPUs of a server, inside which one queue pair is enough; 0: nowhere.
@@ -132,6 +133,7 @@ class Transport(ABC):
     flow_window_step_bytes: int = 0
     flow_opening_wire_bytes: int = 0
     window_of_path: bool = False
+    measured_by_switches: bool = False
 
     @classmethod
     @abstractmethod

@@ -214,3 +214,72 @@ def test_a_window_that_shrinks_below_what_is_in_flight_waits_for_no_timeout(
     assert rare.metadata["statistics"]["timeouts"] == 0
     assert rare.metadata["statistics"]["retransmissions"] == 0
     assert rare.finish_ps == pytest.approx(usual.finish_ps, rel=0.25)
+
+
+RING = "source,destination,bytes,start\n" + "".join(f"{npu},{(npu + 4) % 8},1MB,50us\n" for npu in range(8))
+
+
+def told_of(files: Files, network: Mapping[str, Any], events: Sequence[Mapping[str, Any]], **options: Any) -> list[str]:
+    """Return the warnings that a change, and no network that is so from the first, has."""
+    job = files.job("a", files.write("flows.csv", RING))
+    first, changed = (files.play(network, [job], each, **options).metadata["warnings"] for each in ([], events))
+    return [each for each in changed if each not in first]
+
+
+@pytest.mark.parametrize(
+    ("control", "event", "words"),
+    [
+        ({"kind": "swift"}, {}, "keeps base_target, per_hop, fs_range as for a round trip"),
+        ({"kind": "swift", "base_target": "30us", "per_hop": 0, "fs_range": "100us"}, {}, ""),
+        ({"kind": "swift"}, {"npu": "all", "control": {"base_target": "5us", "per_hop": 0, "fs_range": "9us"}}, ""),
+        ({"kind": "hpcc-pint"}, {}, "switches measure utilisation as for a round trip"),
+        ({"kind": "hpcc"}, {}, ""),
+    ],
+)
+def test_numbers_of_a_first_round_trip_are_warned_of(
+    tmp_path: Any, control: dict[str, Any], event: dict[str, Any], words: str
+) -> None:
+    """Four links of 1 us are a round trip of 8 us, and then of 2 us."""
+    files, network = Files(tmp_path), lossless("100Gbps", "1us")
+    network["transport"]["congestion_control"] = control
+    events = [*all_links("100Gbps", "250ns"), *([{"at": "1us", **event}] if event else [])]
+    told = [each for each in told_of(files, network, events) if "round trip" in each]
+    assert len(told) == bool(words)
+    assert words in "".join(told)
+
+
+@pytest.mark.parametrize("ecn", [None, ECN])
+def test_thresholds_of_a_first_buffer_are_warned_of_unless_they_are_written(tmp_path: Any, ecn: Any) -> None:
+    """A quarter of the buffer, less than the usual thresholds, holds them at first; the later buffer has room."""
+    files, network = Files(tmp_path), lossless("100Gbps", "1us", "2MB")
+    network["transport"]["congestion_control"] = "dcqcn"
+    network["topology"]["switch"] |= {"ecn": ecn} if ecn else {}
+    told = told_of(files, network, [{"at": "1us", "switch": number, "buffer": "32MB"} for number in range(4)])
+    assert any("ecn keeps the thresholds of the first buffer" in each for each in told) == (ecn is None)
+
+
+@pytest.mark.parametrize("longest", [True, False])
+def test_flows_that_keep_the_window_of_the_first_longest_path_say_so(tmp_path: Any, longest: bool) -> None:
+    """Windows of each path follow: with 10 us instead of 1 us, they are ten times as large, as on such lines."""
+    files = Files(tmp_path)
+
+    def network(delay: str) -> dict[str, Any]:
+        made = lossless("100Gbps", delay)
+        made["transport"] |= {"congestion_control": "static-window", "base_rtt_of": "longest" if longest else "path"}
+        return made
+
+    events = all_links("100Gbps", "10us")
+    assert any("keep the window" in each for each in told_of(files, network("1us"), events, backend="flow")) == longest
+    job = files.job("a", files.write("flows.csv", RING))
+    later = files.play(network("1us"), [job], events, backend="flow").finish_ps
+    built = files.play(network("10us"), [job], backend="flow").finish_ps
+    assert (later > 1.5 * built) == longest
+
+
+@pytest.mark.parametrize(("rate", "warned"), [("200Gbps", True), ("90Gbps", False)])
+def test_pauses_that_stay_those_of_a_first_rate_are_warned_of(tmp_path: Any, rate: str, warned: bool) -> None:
+    """With a reference of 100 Gb/s, alpha doubles at 200 Gb/s."""
+    files, network = Files(tmp_path), lossless("100Gbps", "1us")
+    network["topology"]["switch"]["pfc"] = {"reference_rate": "100Gbps"}
+    told = told_of(files, network, all_links(rate, "1us"))
+    assert any("pfc keeps the alpha" in each for each in told) == warned

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from astra_ns3.errors import InputError
+from soak.changed import changed_after, changed_before, restored_before
 from soak.composed import halves, iterations, jobs_apart, other_seats, ring_alone, same_as_a_job
 from soak.idle_keys import idle_keys
 from soak.relations import Found, NotPlayed, as_graph, better, converted, doubled, other_units, written_again
@@ -27,6 +28,7 @@ RELATIONS: Mapping[str, Callable[[int, Path], Found]] = {
         *(scaled, scaled_scenario, other_units, as_graph, better, doubled),
         *(written_again, converted, same_as_a_job, jobs_apart, other_seats, in_another_order),
         *(iterations, halves, ring_alone, idle_keys),
+        *(changed_before, restored_before, changed_after),
     )
 }
 _MOST_SEEDS = 20

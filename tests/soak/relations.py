@@ -204,7 +204,8 @@ def converted(seed: int, folder: Path) -> Found:
         return None
     groups = folder / "again.groups.json"
     again = read_workload(path) if path.exists() else read_chakra(path, groups if groups.exists() else None)
-    one, other = (replace(request, workload=each, comm_scale=1.0, passes=1) for each in (model, again))
+    keys: dict[str, Any] = {"comm_scale": 1.0, "passes": 1, "compat": "none"}  # ASTRA-sim 2 plays a graph's in turn
+    one, other = (replace(request, workload=each, **keys) for each in (model, again))
     return apart(f"finish on {one.backend}, {type(again).__name__}", finish_ps(one), finish_ps(other), _ANOMALY)
 
 

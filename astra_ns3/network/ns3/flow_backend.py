@@ -23,6 +23,7 @@ from astra_ns3.network.flow_rates import meet_in_queues, moves_bytes, windows_cl
 from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.ideal.packets import PacketIdeal
 from astra_ns3.network.ideal.ways import routing_parts
+from astra_ns3.network.later_lines import later_transports
 from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
@@ -87,6 +88,10 @@ _BY_DELAY = (
     "events change delays, which a control takes for queues, and flows don't (docs/flow.md): finish times were up to "
     "99% too short; use --backend ns3"
 )
+_WINDOWS = (
+    "events change lines, and flows keep the window of the longest path at first (base_rtt_of: longest): times may be "
+    "far too short or long; use --backend ns3"
+)
 _PARTED = (
     "congestion controls act otherwise on packets that take several ways (docs/flow.md): finish times of flows were up "
     "to 57% too short; compare routing with --backend ns3"
@@ -129,6 +134,8 @@ class FlowBackend(SessionBackend):
         self._full = {**_FULL, "full_ingress_queues": stopped}
         delays = any("delay_ps" in each.state.named() for each in plan.changes)
         self._short += [_BY_DELAY] if delays and any(each.flow_by_delay for each in plan.transports.values()) else []
+        later = later_transports(plan).items()
+        self._short += [_WINDOWS] if any(_keeps_window(plan.transports[kind], now) for kind, now in later) else []
         self._short += [_PARTED] if self._rough and plan.config.topology.routing.kind in PARTING else []
         of_flowlets = plan.config.topology.routing.kind == FLOWLET
         self._short += [_FLOWLETS] if of_flowlets and unequal_ways(plan.graph, plan.tables) else []
@@ -165,6 +172,11 @@ class FlowBackend(SessionBackend):
         self._has_collectives |= schedule.ranks > _ENDS
         self._has_trees = self._has_trees or (bool(self._evenly) and _branches(schedule))
         return super().register_schedule(schedule)
+
+
+def _keeps_window(first: Transport, now: Transport) -> bool:
+    """Return whether a window of the longest path isn't that of later lines, which each path's own always is."""
+    return not first.window_of_path and first.window_bytes != now.window_bytes
 
 
 def _branches(schedule: Schedule) -> bool:

@@ -90,6 +90,7 @@ class Roce(Transport):
             payload_bytes=parameters.payload_bytes,
             window_bytes=window,
             window_of_path=parameters.window_of_path and not parameters.longest_round_trip,
+            measured_by_switches=bool(keys.congestion_control.of_the_fabric),
             acknowledged=parameters.acknowledged,
             priority=parameters.priority,
             answer_priorities=(
