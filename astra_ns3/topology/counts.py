@@ -177,5 +177,5 @@ def _inside(scale_up: ScaleUp, nodes: int, npus: int) -> tuple[int, int]:
     if scale_up.kind == "switch":
         return nodes * scale_up.planes, nodes * npus * scale_up.planes
     if scale_up.kind == "full-mesh":
-        return 0, nodes * (npus * (npus - 1) // 2)
+        return 0, nodes * (len(scale_up.pairs) if scale_up.pairs else npus * (npus - 1) // 2)
     return nodes * npus, nodes * (npus + (npus if npus > 2 else npus - 1))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations
 
 from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.switch import SwitchConfig
@@ -104,7 +103,12 @@ class _Inside:
     @property
     def outwards(self) -> int:
         """The cost of a link out of a node: two of them are more than any path inside."""
-        return self._npus + 2
+        return (self._npus + 2) * (2 * self._most_links if self._scale_up.pairs else 1)
+
+    @property
+    def _most_links(self) -> int:
+        """Links of the pair with the most."""
+        return max((links for *_, links in self._scale_up.joined(self._npus)), default=1)
 
     @property
     def boxes(self) -> list[int]:
@@ -128,8 +132,11 @@ class _Inside:
                 for plane in range(scale_up.planes):
                     self._wiring.join(npu + index, switch + plane, scale_up.link, "scale-up")
         elif scale_up.kind == "full-mesh":
-            for one, other in combinations(range(npus), 2):
-                self._wiring.join(npu + one, npu + other, scale_up.link, "scale-up")
+            for one, other, links in scale_up.joined(npus):
+                link = scale_up.link.model_copy(update={"rate_bps": scale_up.link.rate_bps * links})
+                # Paths have as few links as they can; among these, as wide ones as they can.
+                cost = 2 * self._most_links + 1 - links if scale_up.pairs else 1
+                self._wiring.join(npu + one, npu + other, link, "scale-up", cost)
         else:
             base = scale_up.link.model_copy(update={"delay_ps": 0, "error_rate": 0.0})
             injection = scale_up.injection.of(base, max(scale_up.npu_bps(npus), scale_up.link.rate_bps))

@@ -246,6 +246,22 @@ def test_a_link_that_hashes_collide_on_is_what_binds(tmp_path: Path) -> None:
     assert even["binds"] in {"NIC", "copying"}
 
 
+def test_gpus_of_a_dgx_1_send_over_their_own_links_and_over_others() -> None:
+    """A GPU has a link of 20 GB/s to four others, two links to two of them, and none to three: others pass these on.
+
+    Each sends to the next one: 0 to 1 has one link, and 3 to 4 (over 0) and 7 to 0 (over 4) find two of two free. In an
+    all-to-all eight GPUs send over 0 - 4 and 1 - 5 what goes to the other half, apart from the two pairs 2 - 6, 3 - 7:
+    six parts each way over two links if equal paths are used alike, and at most seven.
+    """
+    words = ("--servers", "1xdgx-1v", "-b", "64M", "-e", "64M")
+    (sent,) = printed("sendrecv", *words)
+    assert sent["busbw"] == pytest.approx(20, rel=0.03)
+    (all_to_all,) = printed("alltoall", *words)
+    assert 7 * 40 / 7 * 0.94 < all_to_all["busbw"] < 7 * 40 / 6
+    (ring,) = printed("all_gather", *words)
+    assert ring["busbw"] == pytest.approx(120, rel=0.12)
+
+
 def test_what_needs_a_tenth_of_the_time_is_named_and_below_that_latency() -> None:
     rows = printed("all_reduce", "--servers", "2xdgx-h100", "-b", "64K", "-e", "16M", "-f", "16")
     assert [row["binds"] for row in rows] == ["latency", "latency", "copying"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
@@ -47,6 +49,10 @@ class ScaleUp(ConfigModel):
     """Switches of a node, each joined to each of its NPUs; only with kind switch."""
     link: LinkConfig
     """NPU to switch, router to router, or NPU to NPU."""
+    pairs: Annotated[tuple[tuple[int, int, Count], ...], Field(min_length=1)] | None = None
+    """The pairs of a node's NPUs that are joined, each with its number of links: `[0, 1, 2]` are two between NPUs 0 and
+    1; only with kind full-mesh. Absent: one between every two. Other pairs need `forwarding: hosts`; paths prefer pairs
+    with more links."""
     injection: LinkChange = LinkChange()
     """NPU to router; only with kind ring. Absent: the router's two links together, no delay."""
     switch: SwitchConfig | None = None
@@ -69,15 +75,25 @@ class ScaleUp(ConfigModel):
             self.kind != "switch" and self.planes != 1, "planes", f"has no effect with kind {self.kind}; leave it out"
         )
         refuse_key(
+            self.kind != "full-mesh" and self.pairs is not None,
+            "pairs",
+            f"has no effect with kind {self.kind}; leave it out",
+        )
+        refuse_key(
             self.kind != "ring" and self.injection != LinkChange(),
             "injection",
             f"has no effect with kind {self.kind}; leave it out",
         )
 
     def npu_bps(self, npus: int) -> int:
-        """Return what an NPU's links to the others of its node carry together, each way."""
-        links = {"switch": self.planes, "ring": min(npus - 1, 2), "full-mesh": npus - 1}
+        """Return what an NPU's links to the others of its node carry together, each way: of the NPU with the most."""
+        ends = Counter(end for *two, links in self.joined(npus) for end in two * links)
+        links = {"switch": self.planes, "ring": min(npus - 1, 2), "full-mesh": max(ends.values(), default=0)}
         return self.link.rate_bps * links[self.kind]
+
+    def joined(self, npus: int) -> Sequence[tuple[int, int, int]]:
+        """Return the pairs of a node's NPUs that are joined with kind full-mesh, each with its number of links."""
+        return self.pairs or [(one, other, 1) for one, other in combinations(range(npus), 2)]
 
 
 class _Nodes(TopologyBase):
@@ -87,6 +103,20 @@ class _Nodes(TopologyBase):
     """NPUs of a node."""
     scale_up: ScaleUp
     """The network inside each node."""
+
+    @model_validator(mode="after")
+    @checked
+    def _pairs_are_of_the_node(self) -> None:
+        pairs, last = self.scale_up.pairs or (), self.npus_per_node - 1
+        for at, (one, other, _) in enumerate(pairs):
+            refuse_key(
+                not 0 <= one < other <= last,
+                "scale_up",
+                f"pairs entry {at} joins {one} and {other}, expected a smaller and a larger number, 0 to {last}",
+            )
+        refuse_key(
+            len({(one, other) for one, other, _ in pairs}) < len(pairs), "scale_up", "pairs has the same two NPUs twice"
+        )
 
     def npu_count(self) -> int:
         """NPUs of all nodes; NPU r is in node ``r // npus_per_node``."""

@@ -32,6 +32,7 @@ def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False
     """
     nics = _nics(server, gpus) if servers > 1 else gpus
     refuse(servers > 1 and not server.nics, f"server '{server.name}' has no NIC, and there are {servers} servers")
+    scale_up = _scale_up(server, gpus)
     rate = sum(nic.gbits_per_s for nic in server.nics) / len(server.nics) if server.nics else 400.0
     document: dict[str, Json] = {
         "topology": {
@@ -40,7 +41,8 @@ def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False
             "npus_per_node": gpus,
             "nics_per_node": nics,
             "shared_nics": "pcie" if nics < gpus else "scale-up",
-            "scale_up": _scale_up(server, gpus),
+            "scale_up": scale_up,
+            **({"forwarding": {"by": "hosts", "switch": {"buffer": _BUFFER}}} if "pairs" in scale_up else {}),
             "scale_out": {
                 "kind": "single-switch",
                 "link": {"rate": f"{rate:g}Gbps", "delay": _FAR_DELAY},
@@ -81,10 +83,14 @@ def _nics(server: Server, gpus: int) -> int:
 
 
 def _scale_up(server: Server, gpus: int) -> dict[str, Json]:
+    """Return the network inside a server, where GPUs pass on what has no NVLink of its own (NCCL's NVB)."""
     rate = _inside_gbps(server)
-    if not server.switched and gpus > 1 and _alike(server, gpus):
-        each = rate * _used_links(server, gpus) / (gpus - 1) / server.nvlinks
-        return {"kind": "full-mesh", "link": {"rate": f"{each:g}Gbps", "delay": _NEAR_DELAY}}
+    pairs = [pair for pair in server.pairs if max(pair[:2]) < gpus]
+    if not server.switched and pairs:
+        alike = _alike(server, gpus)
+        links = pairs[0][2] if alike else 1
+        link: Json = {"rate": f"{rate * links / server.nvlinks:g}Gbps", "delay": _NEAR_DELAY}
+        return {"kind": "full-mesh", "link": link, **({} if alike else {"pairs": [list(pair) for pair in pairs]})}
     return {
         "link": {"rate": f"{rate:g}Gbps", "delay": _NEAR_DELAY},
         "switch": {"buffer": _BUFFER, "pfc": {}, **({"reduction": {}} if server.multicast and gpus > 1 else {})},

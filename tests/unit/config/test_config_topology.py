@@ -122,6 +122,12 @@ def test_uplinks_are_as_links_but_for_what_is_said() -> None:
         ({**HIERARCHICAL, "scale_up": {**SCALE_UP, "planes": 2}}, (8, 4), (1800, 100)),
         ({**HIERARCHICAL, "scale_up": {**SCALE_UP, "kind": "ring"}}, (8, 4), (1800, 100)),
         ({**HIERARCHICAL, "scale_up": {"kind": "full-mesh", "link": LINK}}, (8, 4), (700, 100)),
+        # NPU 1 has most links: two to NPU 0, one to NPU 2.
+        (
+            {**HIERARCHICAL, "scale_up": {"kind": "full-mesh", "link": LINK, "pairs": [[0, 1, 2], [1, 2, 1]]}},
+            (8, 4),
+            (300, 100),
+        ),
         (RAIL, (2, 4), (900, 100)),
     ],
 )
@@ -236,6 +242,18 @@ def test_classes_of_links_belong_to_dimensions() -> None:
         (
             {**HIERARCHICAL, "scale_up": {**SCALE_UP, "injection": {"rate": "1Gbps"}}},
             r"key 'topology\.scale_up\.injection': has no effect with kind switch",
+        ),
+        (
+            {**HIERARCHICAL, "scale_up": {**SCALE_UP, "pairs": [[0, 1, 2]]}},
+            r"key 'topology\.scale_up\.pairs': has no effect with kind switch",
+        ),
+        (
+            {**HIERARCHICAL, "scale_up": {"kind": "full-mesh", "link": LINK, "pairs": [[0, 1, 2], [0, 8, 1]]}},
+            r"key 'topology\.scale_up': pairs entry 1 joins 0 and 8, expected a smaller and a larger number, 0 to 7",
+        ),
+        (
+            {**HIERARCHICAL, "scale_up": {"kind": "full-mesh", "link": LINK, "pairs": [[0, 1, 2], [0, 1, 1]]}},
+            r"key 'topology\.scale_up': pairs has the same two NPUs twice",
         ),
         ({**RAIL, "nodes_per_leaf": 3}, r"key 'topology\.nodes_per_leaf': found 3, expected a divisor of nodes, 4"),
         ({**TORUS, "shape": []}, r"key 'topology\.shape': found \[\], expected at least one entry$"),

@@ -254,6 +254,30 @@ def test_hierarchical_keeps_inside_what_stays_inside(keys: dict[str, Any], nodes
     assert measure(graph).bisection_bps == nodes // 2 * npus * RATE
 
 
+def test_pairs_of_a_node_without_a_link_meet_over_the_widest_pairs() -> None:
+    # 0 - 2 over 1 (two links, then two) or over 3 (one, then two). 1 and 3 are joined by one link, which is shorter
+    # than two pairs of two. Outwards each NPU has its own NIC.
+    pairs = [[0, 1, 2], [1, 2, 2], [0, 3, 1], [2, 3, 2], [1, 3, 1]]
+    graph = build(
+        "hierarchical",
+        nodes=2,
+        npus_per_node=4,
+        scale_up={"kind": "full-mesh", "link": LINK, "pairs": pairs},
+        scale_out={"link": LINK, "switch": SWITCH},
+        forwarding={"by": "hosts", "switch": SWITCH},
+    )
+    rates = Counter(link.rate_bps for link in graph.links if link.kind == "scale-up")
+    assert rates == {2 * RATE: 6, RATE: 4}
+    tables = shortest_paths(graph)
+
+    first = graph.nodes - 8  # the switch of host 0
+    for hosts in ([0, 1, 2], [6, 5, 4], [1, 3]):
+        nodes = [node for node, _ in path(graph, tables, hosts[0], hosts[-1])]
+        assert nodes == [hosts[0], *(first + host for host in hosts)]
+    kinds = [graph.links[graph.ports[node][port].link].kind for node, port in path(graph, tables, 0, 6)]
+    assert kinds == ["injection", "scale-out", "scale-out", "injection"]
+
+
 def test_a_ring_inside_a_node_goes_the_shorter_way() -> None:
     graph = build(
         "hierarchical",
