@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.plan import NetworkPlan
@@ -13,6 +13,7 @@ from astra_ns3.units import PS_PER_NS
 FLOW_COMPLETION = "flow_completion.csv"
 GOODPUT = "goodput.csv"
 _BITS = 8
+_FEW_LEFT = 0.01
 _MILLIONTHS = 1_000_000
 
 Interval = tuple[int, int, int]
@@ -83,15 +84,26 @@ def flow_document(totals: FlowTotals | None) -> RunDocument:
     }
 
 
-def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None) -> list[str]:
-    """Warn if flows of a pair of NPUs went one after the other over what they share; None: nothing."""
+def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None, of: str = "") -> Iterator[str]:
+    """Yield warnings of flows that the slowdowns leave out, and that went one after the other over what they share.
+
+    ``plan``: of the network; None: its flows share nothing. ``of``: whose they are, if there are several.
+    """
+    if totals is None:
+        return
+    left = totals.started - totals.delivered
+    if totals.delivered and left > _FEW_LEFT * totals.started:
+        yield (
+            f"{left:,} of {totals.started:,} flows{of} weren't delivered when the run ended, those that take long most "
+            "often: slowdowns leave them out, and are too low for a comparison; end flows well before the run "
+            "(docs/traffic.md)"
+        )
     by = None if plan is None else plan.outermost.shared_by_flows()
-    if totals is None or not totals.overlapping or by is None:
-        return []
-    return [
-        f"{totals.overlapping:,} of {totals.flows:,} flows started while another between the same two NPUs was being "
-        f"sent, and may have waited for it on their one {by.shared}: {by.remedy}"
-    ]
+    if totals.overlapping and by is not None:
+        yield (
+            f"{totals.overlapping:,} of {totals.flows:,} flows started while another between the same two NPUs was "
+            f"being sent, and may have waited for it on their one {by.shared}: {by.remedy}"
+        )
 
 
 def _gbit_per_s(begin_ps: int, end_ps: int, size_bytes: int) -> Cell:

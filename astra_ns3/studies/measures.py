@@ -180,6 +180,13 @@ def _job(number: int, key: str) -> Callable[[_Run], Measure]:
     return measure
 
 
+def _undelivered(run: _Run) -> Measure:
+    """Return how many flows of a list, or of traffic, had started and weren't delivered."""
+    alone = run.metadata.get("flows")
+    found = [job for job in run.metadata.get("jobs", ()) if "delivered" in job] if alone is None else [alone]
+    return sum(each["started"] - each["delivered"] for each in found) if found else None
+
+
 def _npu_memory(run: _Run) -> Measure:
     """Return the memory of the stage that has most."""
     stages = run.metadata.get("memory_by_stage", {}).get("stages", ())
@@ -315,6 +322,12 @@ MEASURES: Mapping[str, MeasureKind] = {
         "10^9 B/s",
         _bus_bandwidth,
         of=(ALONE,),
+    ),
+    "undelivered_flows": MeasureKind(
+        "flows of lists and of traffic that had started and weren't delivered at the end; slowdowns leave them out",
+        "",
+        _undelivered,
+        of=(FLOWS, SCENARIO),
     ),
     "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5), "flows"),
     "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95), "flows"),

@@ -180,6 +180,9 @@ def test_traffic_goes_on_until_the_jobs_have_ended(files: Files, backend: str, t
     assert result.metadata["complete"]
     flows = traffic.metadata["flows"]
     assert 0 < flows["delivered"] <= flows["started"] == flows["flows"]
+    left = flows["started"] - flows["delivered"]
+    told = f"{left:,} of {flows['started']:,} flows of 't' weren't delivered when the run ended"
+    assert any(told in words for words in result.metadata["warnings"]) == (left > 0.01 * flows["started"])
     assert result.metadata["finish_ps"] == training.metadata["finish_ps"]
     assert explain(traffic).subject == "run t"
     assert traffic.completions["end_ps"].max() <= training.metadata["finish_ps"]

@@ -96,6 +96,14 @@ def test_slowdowns_are_over_messages_with_an_ideal_time(tmp_path: Path) -> None:
     assert [found[f"slowdown_{name}_p999"] for name in ("short", "middle", "long")] == [34, 67, 100]
 
 
+def test_flows_that_slowdowns_leave_out_are_counted(tmp_path: Path) -> None:
+    """Of a list, and of two entries of traffic beside a job."""
+    assert measured(tmp_path / "a", flows={"started": 9, "delivered": 7})["undelivered_flows"] == 2
+    entries = [{"started": 325, "delivered": 280}, {"started": 5, "delivered": 5}]
+    assert measured(tmp_path / "b", jobs=[{"finish_ps": 1, "ended_by": "others"}, *entries])["undelivered_flows"] == 45
+    assert measured(tmp_path / "c")["undelivered_flows"] is None
+
+
 def test_a_run_without_packets_has_none_of_their_numbers(tmp_path: Path) -> None:
     found = measures_of(result_of(tmp_path, {}))
     without = [name for name, value in found.items() if value is None]
