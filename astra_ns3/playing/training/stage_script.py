@@ -36,8 +36,10 @@ class Moved(NamedTuple):
 @dataclass(frozen=True)
 class BlockScript:
     """A block's passes. ``layer``: its number in the model; ``buckets``: what goes when its gradient is there;
-    ``gathers``: of its weights, before a use; ``moved``: what may lie beyond the device; ``stays``: whether the head
-    uses its weights too, so that they stay until its backward pass."""
+    ``gathers``: of its weights, before a use; ``moved``: what may lie beyond the device.
+
+    ``stays``: whether the head uses its weights too, so that they stay until its backward pass.
+    """
 
     layer: int
     forward: tuple[Step, ...]
