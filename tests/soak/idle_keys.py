@@ -178,6 +178,7 @@ MAY_BE_IDLE: tuple[tuple[str, Callable[[Seen], bool], str], ...] = (
         lambda seen: seen.plays_in_turn,
         "nothing waits for another collective",
     ),
+    (r"start-jitter", lambda seen: not seen.collectives, "messages begin without it"),
     (r"active-chunks-per-dimension", lambda seen: seen.plays_whole, "no chunk waits for another"),
     (
         r"collective-optimization",
