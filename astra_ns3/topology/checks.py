@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
+from astra_ns3.config.topology.routing import ADAPTIVE, VALIANT, RoutingConfig
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, longest_path, round_trip_ps, slowest_path
 from astra_ns3.topology.ports import node_name
@@ -56,13 +56,18 @@ def unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
 def idle_routing(routing: RoutingConfig, choosing: Iterable[str], graph: Graph, tables: RouteTables) -> list[str]:
     """Return a warning of keys that choose among ways where there is no choice, or weigh equal ones.
 
-    ``choosing``: keys of other parts of the network's file that choose ways, too.
+    ``choosing``: keys of other parts of the network's file that choose ways, too, by other hashes of a flow.
     """
+    choosing = [*choosing]
     own = {"kind": routing.kind != "ecmp", "seed": routing.seed is not None}
     keys = [*(f"topology.routing.{key}" for key, given in own.items() if given), *choosing]
     idle: list[str] = []
     if keys and routing.kind != VALIANT and not tables.branch:
         idle.append(f"{', '.join(keys)} (no two ways between nodes are equally short)")
+    elif (
+        choosing and routing.kind in ("spray", ADAPTIVE) and all(len(ports) < 2 for ports in graph.ports[: graph.hosts])
+    ):
+        idle.append(f"{', '.join(choosing)} (with {routing.kind}, no hash chooses a way)")
     if routing.weighted and not unequal_ways(graph, tables):
         idle.append("topology.routing.weighted (equally short ways have equal rates)")
     return [f"without effect: {', '.join(idle)}"] if idle else []

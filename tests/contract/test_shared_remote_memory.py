@@ -104,6 +104,23 @@ def test_who_never_accesses_remote_memory_is_told_its_keys(tmp_path: Path, workl
     assert line.endswith("without effect on it: memory-type, remote-mem-latency, remote-mem-bw")
 
 
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [("MEMORY_POOL", "num-nodes, num-npus-per-node"), ("PER_NODE_MEMORY_EXPANSION", "num-nodes")],
+)
+def test_numbers_of_nodes_that_the_kind_of_a_memory_does_not_read_are_told(
+    tmp_path: Path, kind: str, keys: str
+) -> None:
+    given = {"model": {**MODEL, "offload": {"optimizer": {"to": "remote"}}}, "network": NETWORK}
+    given["one"] = system(kind, **{"num-nodes": 2, "num-npus-per-node": 2})
+    for name, content in given.items():
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
+    files = {name: tmp_path / f"{file}.yaml" for name, file in (("workload", "model"), ("system", "one"))}
+    found = astra_ns3.run(**files, network=tmp_path / "network.yaml", isolated=False, comm_scale=1e-6)
+    (line,) = [each for each in found.metadata["warnings"] if "remote-memory" in each]
+    assert line.endswith(f"without effect with {kind}: {keys}")
+
+
 @pytest.mark.parametrize(("compat", "keeps"), [("none", True), ("astra-sim-2", False)])
 def test_no_stretch_of_time_has_more_bytes_than_an_own_memory_serves(tmp_path: Path, compat: str, keeps: bool) -> None:
     """Bytes of accesses that begin and end within a stretch of time; the four NPUs do the same."""

@@ -22,6 +22,7 @@ Key = tuple[Place, str, Any, Any]
 """Place, the field's name and type, and the value."""
 _SET: Mapping[str, Any] = {"ps": "5us", "bps": "3Gbps", "bytes": 3000, "ns": 50, "": 3}
 """What a number that is 0 or left out becomes, by its unit."""
+_PRIORITY = 5
 _NAMES = {"ring": "direct", "direct": "ring", "LIFO": "FIFO", "FIFO": "LIFO", "ascending": "roundRobin"}
 
 
@@ -58,6 +59,8 @@ def other_values(name: str, kind: Any, value: Any) -> list[Any]:
     if isinstance(value, int | float) and value:
         numbers = dict.fromkeys(type(value)(value * factor) for factor in (2, 0.5, 8, 0.001))
         return [f"{number}ps" if unit == "ps" else number for number in numbers if number not in (0, value)]
+    if name.endswith("priority"):  # of which another may be the one in use
+        return [_PRIORITY]
     if value == 0 or (value is None and {int, float} & {*parts}):
         return [_SET.get(unit, _SET[""])]
     words = [each for part in parts if get_origin(part) is Literal for each in get_args(part) if each != value]

@@ -8,6 +8,7 @@ from typing import Any
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
+from astra_ns3.config.formats.remote_memory import PER_NODE, RemoteMemory
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.model.offload import Interval
 from astra_ns3.config.system import SystemConfig
@@ -100,15 +101,24 @@ def unused_remote_memory(workload: AnyWorkload, system: SystemConfig) -> list[st
     Chakra's converter from text makes no memory nodes either.
     """
     remote = system.remote_memory
-    if remote is None or not remote.there or isinstance(workload, GraphWorkload):
+    if remote is None or not remote.there:
         return []
+    if isinstance(workload, GraphWorkload):
+        return _unread_nodes(remote)
     why = "its format has no loads and stores"
     if isinstance(workload, ModelWorkload):
         if workload.file.uses_remote_memory is not None:
-            return []
+            return _unread_nodes(remote)
         why = "no part of 'offload' is to: remote"
     keys = ", ".join(key for key, value in remote.document().items() if value is not None)
     return [f"{workload.source}: never accesses remote memory, for {why}; without effect on it: {keys}"]
+
+
+def _unread_nodes(remote: RemoteMemory) -> list[str]:
+    """Return a warning for the numbers of nodes that the kind of a memory doesn't read."""
+    keys = {"num-nodes": remote.nodes, "num-npus-per-node": None if remote.kind == PER_NODE else remote.npus_of_node}
+    idle = ", ".join(key for key, value in keys.items() if value is not None)
+    return [f"remote-memory: without effect with {remote.kind}: {idle}"] if idle else []
 
 
 def idle_system_keys(workload: AnyWorkload, system: SystemConfig, expected: ExpectedRun) -> list[str]:

@@ -136,8 +136,9 @@ def planned_network(
 
 def _unchosen(plan: NetworkPlan) -> list[str]:
     """Return a warning of keys that choose ways where there is no choice."""
-    transports = (each for each in plan.config.each_transport if isinstance(each, RoceTransport))
+    transports = [each for each in plan.config.each_transport if isinstance(each, RoceTransport)]
     choosing = ["transport.reliability.new_path_after"] * any(each.reliability.new_path_after for each in transports)
+    choosing += ["transport.ecmp"] * any(each.ecmp == "per-message-port" for each in transports)
     return idle_routing(plan.config.topology.routing, choosing, plan.graph, plan.tables)
 
 

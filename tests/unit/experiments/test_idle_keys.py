@@ -111,6 +111,23 @@ def test_other_paths_after_timeouts_are_told_where_there_is_none(topology: dict[
     assert found == [f"without effect: transport.reliability.new_path_after ({ONE_WAY})"] * warned
 
 
+@pytest.mark.parametrize(
+    ("topology", "kind", "why"),
+    [
+        (TWO_SPINES, "spray", "with spray, no hash chooses a way"),
+        (TWO_SPINES, "adaptive", "with adaptive, no hash chooses a way"),
+        (TWO_SPINES, "flowlet", ""),
+        (TWO_SPINES, "ecmp", ""),
+        (ONE_SPINE, "ecmp", ONE_WAY),
+    ],
+)
+def test_a_port_of_each_message_is_told_where_no_switch_reads_it(topology: dict[str, Any], kind: str, why: str) -> None:
+    """Hosts have one port each, and switches turn or go by queues."""
+    keys = {"topology": {**topology, "routing": kind}, "transport": {"kind": "roce", "ecmp": "per-message-port"}}
+    found = [words for words in told(on=parse_network(keys)) if "ecmp" in words]
+    assert found == ([f"without effect: transport.ecmp ({why})"] if why else [])
+
+
 def test_intervals_of_what_nobody_observes_are_told() -> None:
     keys: dict[str, Any] = {"queue_interval": "1us", "queue_pair_interval": "1us", "utilisation_interval": "1us"}
     assert told(on=network(STAR, observe={**keys, "queues": "all"})) == [
