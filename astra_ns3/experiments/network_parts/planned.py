@@ -9,6 +9,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.base import GivenGraph
+from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
@@ -40,6 +41,8 @@ RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
+_CROSSINGS = {"analytical-queues": 2}
+"""Lines of an NPU that a whole message crosses one after the other, by backend; else one."""
 _SHORT_OF_HEADROOM = (
     "buffers of switches have no room for pfc's headroom at the highest rates and longest delays that events give: "
     "frames may be lost then; raise topology.switch.buffer"
@@ -121,7 +124,7 @@ def planned_network(
             *ways,
             *unchosen,
             *[words] * any(link.error_rate for link in graph.links),
-            *(_unheeded(plan) if abilities.needs_packets else _as_one_line(plan, options.backend_name)),
+            *(_unheeded(plan) if abilities.needs_packets else _on_a_grid(plan, options.backend_name)),
         ]
     _check_memories(course.given, plan)
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
@@ -138,8 +141,15 @@ def _unchosen(plan: NetworkPlan) -> list[str]:
     return idle_routing(plan.config.topology.routing, choosing, plan.graph, plan.tables)
 
 
-def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
-    """Return a warning where a formula adds up the lines of NPUs in unlike servers inside and out of them."""
+def _on_a_grid(plan: NetworkPlan, backend: str) -> list[str]:
+    """Return a warning where a formula parts NICs that NPUs share, or adds up lines inside unlike servers and NICs."""
+    topology = plan.config.topology
+    if isinstance(topology, Hierarchical) and topology.shared and topology.nodes > 1:
+        times = topology.npus_per_node // topology.nics * _CROSSINGS.get(backend, 1)
+        return [
+            f"NPUs share NICs: with the backend {backend}, each has its share of their rate even if others are idle, "
+            f"so messages between nodes may take {times} times as long; use --backend flow"
+        ]
     if not isinstance(plan.config.topology, GivenGraph) or plan.grid.fabric != 0 or not lines_inside(plan.graph):
         return []
     return [
