@@ -242,6 +242,20 @@ def test_a_torus_that_isnt_numbered_along_its_axes_is_warned_of(order: tuple[int
     assert any("lines count as one line" in words for words in warnings) == (len(grid) == 1)
 
 
+@pytest.mark.parametrize(("nics", "share", "own"), [(1, 4, {}), (2, 2, {"shared_nics": "pcie"}), (4, 1, {})])
+@pytest.mark.parametrize(("backend", "lines"), [("analytical", 1), ("analytical-queues", 2)])
+def test_shares_of_nics_are_warned_of_with_what_a_message_alone_loses_by_them(
+    backend: str, lines: int, nics: int, share: int, own: dict[str, str]
+) -> None:
+    """1 MB needs 20,000 ns on a NIC of 400 Gb/s."""
+    network = parse_network({"topology": nodes(nics_per_node=nics, **own), "transport": "roce"})
+    warnings = validate(small_dlrm(), system_for(2), network, Options(backend=backend)).warnings
+    found = [words for words in warnings if "NPUs share NICs" in words]
+    assert len(found) == (share > 1)
+    assert all(f"may take {lines * share} times as long" in words for words in found)
+    assert took_ns(network, backend, 4, 10**6) == pytest.approx(lines * share * 20_000, abs=5_000)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_graph_of_one_npu_has_a_dimension(backend: str, tmp_path: Path) -> None:
     (tmp_path / "net.json").write_text(json.dumps({**servers(1), "nodes": [{"id": "a", "kind": "host"}], "links": []}))

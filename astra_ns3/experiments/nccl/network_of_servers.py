@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import isclose
-
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
@@ -55,13 +53,14 @@ def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False
 
 
 def share_counted(network: AnyNetwork) -> float:
-    """Return NCCL's rate of NVLinks over the data sheet's, if it is the rate of lines inside servers; else 1."""
+    """Return the rate of lines inside servers over that of NVLinks in a data sheet, if NCCL's lies below it; else 1."""
     place = place_of(network)
     inside_gbps = place.inside_bps / 1e9
     for server in SERVERS.values():
         used = _used_links(server, place.npus) / server.nvlinks
-        if isclose(inside_gbps, _inside_gbps(server) * used, rel_tol=_ROUNDED):
-            return inside_gbps / (server.nvlink_gbytes_per_s * 8 * used)
+        sheet_gbps = server.nvlink_gbytes_per_s * 8 * used
+        if nvlink_gbytes_per_s(server) * 8 * used * (1 - _ROUNDED) <= inside_gbps <= sheet_gbps:
+            return inside_gbps / sheet_gbps
     return 1.0
 
 

@@ -9,6 +9,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
@@ -43,6 +44,8 @@ RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
+_CROSSINGS = {"analytical-queues": 2}
+"""Lines of an NPU that a whole message crosses one after the other, by backend; else one."""
 _SHORT_OF_HEADROOM = (
     "buffers of switches have no room for pfc's headroom at the highest rates and longest delays that events give: "
     "frames may be lost then; raise topology.switch.buffer"
@@ -143,8 +146,17 @@ def _unchosen(plan: NetworkPlan) -> list[str]:
 
 
 def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
-    """Return a warning where a formula adds up lines of NPUs: in unlike servers, or between NPUs on no known grid."""
+    """Return a warning where a formula parts NICs that NPUs share, or adds up lines of NPUs of a graph.
+
+    It adds them up in unlike servers, and between NPUs on no known grid.
+    """
     topology = plan.config.topology
+    if isinstance(topology, Hierarchical) and topology.shared and topology.nodes > 1:
+        times = topology.npus_per_node // topology.nics * _CROSSINGS.get(backend, 1)
+        return [
+            f"NPUs share NICs: with the backend {backend}, each has its share of their rate even if others are idle, "
+            f"so messages between nodes may take {times} times as long; use --backend flow"
+        ]
     if not isinstance(topology, FileTopology | OwnTopology) or plan.grid.fabric != 0:
         return []
     graph = graph_as_given(topology)
