@@ -169,6 +169,12 @@ FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
     return found->second;
 }
 
+const std::vector<FlowUse>&
+FlowMessageTransport::ForthOf(const Queue& queue)
+{
+    return queue.isCut ? *m_links.insert({{NOWHERE, 1.0}}).first : *queue.forth;
+}
+
 const std::vector<FlowUse>*
 FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines)
 {
@@ -260,18 +266,19 @@ FlowMessageTransport::FindWays(Queue& queue)
     const auto [from, to, data, answer] = EndsOf(queue);
     const std::vector<FlowLine> forth = m_paths.Find(from, to, data);
     queue.back = LinksOf(m_paths.Find(to, from, answer));
-    queue.forth = LinksOf(forth);
-    if (forth.empty())
+    queue.isCut = forth.empty();
+    if (queue.isCut)
     {
-        queue.forth = &*m_links.insert({{NOWHERE, 1.0}}).first;
         if (queue.way == NO_WAY)
         {
+            queue.forth = &ForthOf(queue);
             FabricPort* nic = PeekPointer(m_context.hosts[from]->GetPort(0));
             queue.way = WayOf(queue, {{nic, 1.0}}); // all that is known before there is a way
             queue.narrowestBps = nic->GetRateBps();
         }
         return;
     }
+    queue.forth = LinksOf(forth);
     queue.way = WayOf(queue, forth);
     double narrowestBps = FlowShares::NO_LIMIT;
     for (const FlowLine& line : forth)
@@ -387,7 +394,7 @@ FlowMessageTransport::Begin(uint32_t number)
     const Way& way = m_ways[queue.way];
     const uint64_t opening = way.windowBytes > 0 ? way.windowBytes : way.firstWindowBytes;
     const FlowPackets packets(kind, queue.messages.front().bytes);
-    FlowDemand demand{*queue.forth, *queue.back};
+    FlowDemand demand{ForthOf(queue), *queue.back};
     const auto wireBytes = static_cast<double>(packets.WireBytes(kind));
     const uint64_t bytes = queue.messages.front().bytes;
     const uint64_t after = queue.sentBytes + bytes;
@@ -535,7 +542,7 @@ FlowMessageTransport::GoOn(Queue& queue, bool anew)
         const uint64_t left = queue.course.Turn(WindowOf(queue), bytes, nowPs);
         queue.cap = FindCap(queue, left, wireBytes, CapOf(queue), false);
     }
-    m_network.Move(queue.flow, *queue.forth, *queue.back, queue.cap);
+    m_network.Move(queue.flow, ForthOf(queue), *queue.back, queue.cap);
 }
 
 CollectiveMessage
@@ -824,7 +831,7 @@ FlowMessageTransport::RoutesChanged()
             if (m_queued->IsUnderWay(flow))
             {
                 const Queue& queue = m_queues[m_queueOf[flow]];
-                m_queued->Move(flow, *queue.forth, *queue.back);
+                m_queued->Move(flow, ForthOf(queue), *queue.back);
             }
         }
     });

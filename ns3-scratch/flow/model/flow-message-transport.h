@@ -121,7 +121,7 @@ class FlowMessageTransport : public MessageTransport,
     /// One of the queue pairs of two NPUs.
     struct Queue
     {
-        const std::vector<FlowUse>* forth{nullptr}; //!< links of its data
+        const std::vector<FlowUse>* forth{nullptr}; //!< links of its data, the last if it is cut
         const std::vector<FlowUse>* back{nullptr};  //!< links of its acknowledgements
         uint32_t pair{0};                           //!< number of its NPUs
         uint32_t number{0};                         //!< of the queue pair among theirs
@@ -136,6 +136,7 @@ class FlowMessageTransport : public MessageTransport,
         int64_t openPs{0};                          //!< when it is opened
         int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
+        bool isCut{false};                          //!< nothing leads to its receiver
         int64_t beganPs{0};                         //!< when the flow began
         std::deque<CollectiveMessage> messages;     //!< the first is under way
     };
@@ -207,6 +208,8 @@ class FlowMessageTransport : public MessageTransport,
     Ends EndsOf(const Queue& queue) const;
     /// Find the ways of a queue.
     void FindWays(Queue& queue);
+    /// \return links of a queue's data from now on, which stay there
+    const std::vector<FlowUse>& ForthOf(const Queue& queue);
     /// \return links of lines, which stay there
     const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines);
     /// \return number of a line's link. \param isFirst of a way, a sender's own

@@ -59,8 +59,9 @@ double
 FlowQueues::FreeOf(const Link& link)
 {
     const double free = link.rate - link.kept;
-    // Where answers take all of a line, what is left is rounding.
-    return !link.sends ? link.rate : free > link.rate * RATE_CLOSE ? free : 0.0;
+    // Where answers take all of a line, or it carries nothing, what is left is rounding.
+    const bool hasRoom = link.rate > 0.0 && free > link.rate * RATE_CLOSE;
+    return !link.sends ? link.rate : hasRoom ? free : 0.0;
 }
 
 uint32_t
