@@ -37,11 +37,12 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
     ),
     groups={
         "What a loop becomes": ("dimensions", "passes", "scheduling_policy"),
-        "Formats": ("target", "groups", "overwrite", "as_json"),
+        "Files and formats": ("output", "target", "groups", "overwrite", "as_json"),
     },
 )
 @click.argument("source", metavar="IN", shell_complete=files())
-@click.argument("output", metavar="OUT", shell_complete=files())
+@click.argument("place", metavar="OUT", required=False, shell_complete=files())
+@click.option("-o", "--output", metavar="OUT", shell_complete=files(), help="The same as OUT behind IN.")
 @click.option(
     "--to",
     "target",
@@ -71,7 +72,8 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def convert_command(
     source: str,
-    output: str,
+    place: str | None,
+    output: str | None,
     target: str,
     dimensions: str | None,
     passes: int,
@@ -85,6 +87,10 @@ def convert_command(
     A prefix or folder of Chakra's traces is one workload."""
     from astra_ns3.playing.converting.conversion import Unrolling, check_unrolling, convert
 
+    refuse(place is not None and output is not None, f"OUT is '{place}' and '{output}', expected one", "--output")
+    output = place or output
+    if not output:
+        raise click.UsageError("OUT is missing: expected where to write, as in convert IN OUT")
     workload = read(source, groups, keep_groups=True)
     unrolling = Unrolling(sizes_of(dimensions), passes, scheduling_policy)
     check_unrolling(workload, target, unrolling)

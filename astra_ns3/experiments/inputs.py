@@ -42,6 +42,7 @@ from astra_ns3.experiments.network_parts.planned import (
     as_observed,
     check_durations,
     check_grid,
+    endpoint_keys,
     endpoint_model,
     planned_network,
 )
@@ -390,12 +391,15 @@ def _check_shares(
         "expected set: {workload.compute.scale_up_efficiency: 1} in this job",
         tenant.place,
     )
-    if beside is not None and endpoint_model(system) != endpoint_model(beside.system):
-        raise wrong(
-            f"its system has another endpoint delay, reduction or rendezvous than that of '{beside.tenancy.name}', "
-            "expected the same: NPUs are alike",
-            tenant.place,
-        )
+    if beside is not None:
+        own, others = endpoint_keys(system), endpoint_keys(beside.system)
+        for key, value in own.items():
+            refuse(
+                value != others[key],
+                f"its system has {key} {value}, that of '{beside.tenancy.name}' {others[key]}; expected the same: NPUs "
+                "are alike",
+                tenant.place,
+            )
 
 
 def _own_places(job: Job) -> tuple[str, ...]:

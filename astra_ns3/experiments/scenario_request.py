@@ -154,6 +154,7 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         dimensions=job.dimensions,
         seed=job.seed,
         compute_slowdown=job.compute_slowdown,
+        groups=job.groups,
         changes=job.changes,
         where=where,
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
@@ -215,6 +216,7 @@ def _of(tenant: Tenant, shared: RunRequest) -> RunRequest:
         seed=tenant.seed_in(shared.seed),
         report_npu=tenant.report_npu,
         compute_slowdown=tenant.compute_slowdown,
+        groups=tenant.groups or shared.groups,
         changes={**(shared.changes or {}), **(tenant.changes or {})} or None,
         run_name=tenant.job_name,
     )

@@ -108,6 +108,8 @@ class PassTimes:
 
 STEPS = "steps of the training loop"
 """The name of the ticks of ``Compatibility.step_tick_ns``, among groups and among layers."""
+PIPELINE = "pipeline"
+"""The name of messages between stages, as a group and in the place of a layer; waits for them include bubbles."""
 TAIL = "tail"
 """The part in which a layer's collectives are waited for after the last pass."""
 

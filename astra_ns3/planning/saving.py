@@ -27,6 +27,7 @@ from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import COLUMNS, faster_next, losses, ranked_rows
 from astra_ns3.planning.text import head_of, page_table_of
+from astra_ns3.report.exposed_text import place_words
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.run_study import put, write_study
@@ -64,7 +65,10 @@ def told_of(plan: Plan, rows: Sequence[Row]) -> Told:
     tables = []
     if lost := losses(plan):
         head = ["NPU 0 of the second best", "longer than the best"]
-        lines = [[each.what, f"{'-' if each.more_ps < 0 else ''}{format_time(abs(each.more_ps))}"] for each in lost]
+        lines = [
+            [place_words(each.what), f"{'-' if each.more_ps < 0 else ''}{format_time(abs(each.more_ps))}"]
+            for each in lost
+        ]
         tables.append(Shown("Why the best is the best", head, lines))
     if rows:
         tables.append(Shown("Plans that were played", *page_table_of(rows)))

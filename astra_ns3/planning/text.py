@@ -16,6 +16,7 @@ from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows, why_no_next
 from astra_ns3.planning.search import Found
 from astra_ns3.report.alignment import aligned, clock, number_text, percent, table
+from astra_ns3.report.exposed_text import place_words
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.text import warned_text
@@ -160,7 +161,8 @@ def _second(plan: Plan) -> str:
     first, second = plan.found.ranked[:2]
     best_ps, time_ps = (plan.found.played[choice].time_ps or 0 for choice in (first, second))
     changes = [
-        f"{each.what} {'+' if each.more_ps > 0 else '-'}{format_time(abs(each.more_ps))}" for each in losses(plan)
+        f"{place_words(each.what)} {'+' if each.more_ps > 0 else '-'}{format_time(abs(each.more_ps))}"
+        for each in losses(plan)
     ]
     shown = changes if len(changes) <= _MOST_LOSSES else [*changes[: _MOST_LOSSES - 1], changes[-1]]
     why = f"; on NPU 0 {'; '.join(shown)}" if shown else ""

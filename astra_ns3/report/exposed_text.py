@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from astra_ns3.network.records import PIPELINE
 from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.report.alignment import percent
 from astra_ns3.units import format_time
@@ -31,12 +32,17 @@ def exposed_times(metadata: RunDocument, by: Part) -> list[tuple[str, int]]:
 
 
 def exposed_rows(metadata: RunDocument, by: Part) -> list[tuple[str, str]]:
-    """The same, in words."""
+    """Return the same, in words."""
     whole_ps = metadata.get("exposed_ps", 0)
     return [
-        (name, f"{format_time(time_ps)}  ({percent(time_ps, whole_ps)})")
+        (place_words(name), f"{format_time(time_ps)}  ({percent(time_ps, whole_ps)})")
         for name, time_ps in exposed_times(metadata, by)
     ]
+
+
+def place_words(name: str) -> str:
+    """Return the name of a layer, a group or computing, with what else the time in it holds."""
+    return f"{name}, with bubbles" if name == PIPELINE else name
 
 
 def npu_time(time_ps: int, whole_ps: int, npu: int) -> str:

@@ -68,6 +68,8 @@ class Tenant:
     """The rank whose layers tables tell of."""
     compute_slowdown: FilePath | ComputeSlowdown | Mapping[str, object] | None = None
     """The file of slowdowns, by its ranks."""
+    groups: FilePath | None = None
+    """The file of the groups that its workload of graphs names. None: that of the run, if any."""
     changes: Mapping[str, Json] | None = None
     """Other values of keys of its two files."""
     where: str = ""

@@ -180,7 +180,7 @@ def test_the_picture_has_no_times_where_the_file_has_none(command: Command, scen
         ("start: 5us", "start: -5us", 4, "key 'jobs.1.start': '-5us' is not a time: write a number that is not negati"),
         ("name: other", "name: a/b", 4, "job 'a/b': run name 'a/b' is not 1 to 100 printable characters"),
         ("packed, count: 2}", "packed, count: 2}, set: {system.endpoint-delay: 9}", 4, "job 'other': its system has "
-         "another endpoint delay, reduction or rendezvous than that of 'one', expected the same: NPUs are alike"),
+         "endpoint-delay (times injection-scale) 9, that of 'one' 10; expected the same: NPUs are alike"),
         ("workload: workload.txt", "workload: nothing.txt", 3, "key 'jobs.0.workload': found 'nothing.txt', expect"),
         ("at: 10us", "at: -10us", 6, "key 'events.0.at': '-10us' is not a time: write a number that is not negative a"),
         ("nic: 3, rate: 50%", "link: [host 3, swich 0], up: off", 6, "key 'events.0.link': there is no 'swich 0' in "

@@ -125,7 +125,7 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
     {
         "USE_DYNAMIC_PFC_THRESHOLD": "its code never asks; thresholds are dynamic",
         "PAUSE_TIME": "its code never asks; a pause lasts until it is lifted",
-        "FLOW_FILE": "the workload makes the messages",
+        "FLOW_FILE": "messages are those of the workload, which may be this file",
         "SIMULATOR_STOP_TIME": "its ASTRA-sim front end never asks; see --limit-simulated-time",
         "TRACE_FILE": "see observe.pcap",
         "TRACE_OUTPUT_FILE": "see observe.pcap",

@@ -107,6 +107,8 @@ class JobConfig(ConfigModel):
     """Its logical grid, the innermost dimension first. Absent: cut from the network's."""
     compute_slowdown: FileBeside | None = Field(alias="compute-slowdown", default=None)
     """A file of what slows its NPUs down, by its ranks."""
+    groups: FileBeside | None = None
+    """A file of the communicators that its Chakra trace names, as with `--groups`."""
     priority: Priority | None = None
     """The RoCE priority of its messages, 0 to 7. Absent: that of the network's transport."""
 

@@ -20,7 +20,7 @@ SCENARIO = "scenario"
 """The name in front of a key of the scenario's file."""
 _KEYS = {*ScenarioConfig.model_fields} - {*FILES}
 """Keys at the top of the file that no other file of a run has."""
-_FILES = ("network", "workload", "system", "compute_slowdown")
+_FILES = ("network", "workload", "system", "compute_slowdown", "groups")
 _ARRIVALS = "arrivals"
 _FILES_OF_ARRIVALS = ("file", "system")
 

@@ -217,6 +217,15 @@ def _check_observed_ports(observe: Observe, graph: Graph) -> None:
                 resolve_ports(graph, (name,))
 
 
+def endpoint_keys(system: SystemConfig) -> dict[str, int | str]:
+    """Return the keys that :func:`endpoint_model` reads, in words, each with its value."""
+    return {
+        "endpoint-delay (times injection-scale)": system.scaled_endpoint_delay_ns,
+        "reduction-bytes-per-ns (or local-mem-bw)": system.reduction_bytes_per_ns,
+        "rendezvous-protocol": "on" if system.rendezvous else "off",
+    }
+
+
 def endpoint_model(system: SystemConfig) -> EndpointModel:
     """Return the delays of NPUs at both ends of a message, from the system file."""
     return EndpointModel(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from astra_ns3.network.records import Label
+from astra_ns3.network.records import PIPELINE, Label
 from astra_ns3.playing.loops.steps import Steps
 from astra_ns3.playing.programs.operations import Program, Receive, Send, Wait
 from astra_ns3.playing.programs.roles import Role
@@ -18,8 +18,6 @@ from astra_ns3.system.request import Handle
 from astra_ns3.workload.loops.micro_batches import MicroBatches
 from astra_ns3.workload.training.schedules import Position, WorkKind, interleaved, one_forward_one_backward
 
-PIPELINE = "pipeline"
-"""The name of messages between stages in the place of a layer."""
 ACTIVATION, GRADIENT = "activation", "gradient"
 
 

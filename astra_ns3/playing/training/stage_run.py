@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from astra_ns3.config.training_plan import Beyond, Exchange
 from astra_ns3.config.workload import PassKind
-from astra_ns3.network.records import Label
+from astra_ns3.network.records import PIPELINE, Label
 from astra_ns3.playing.programs.operations import (
     CHECKPOINT,
     LOAD,
@@ -31,8 +31,6 @@ from astra_ns3.system.policies import HIGHEST_PRIORITY
 from astra_ns3.system.request import Handle
 from astra_ns3.workload.training.schedules import Work, WorkKind
 
-PIPELINE = "pipeline"
-"""The name of messages between stages in the place of a layer."""
 OPTIMIZER = "optimizer"
 """The name of the update in the place of a layer."""
 SUMMED = "own tokens"

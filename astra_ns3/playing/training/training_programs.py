@@ -8,13 +8,13 @@ from functools import cached_property
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.config.workload import PassKind
 from astra_ns3.frozen import dataclass, replace
-from astra_ns3.network.records import TAIL, Label
+from astra_ns3.network.records import PIPELINE, TAIL, Label
 from astra_ns3.playing.programs.operations import LOAD, STORE, Program
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.training.places import Places
 from astra_ns3.playing.training.sharding import PooledShards, Shards
-from astra_ns3.playing.training.stage_run import ACTIVATION, AGAIN, GRADIENT, PIPELINE, UPDATE, WEIGHTS, StageRun
+from astra_ns3.playing.training.stage_run import ACTIVATION, AGAIN, GRADIENT, UPDATE, WEIGHTS, StageRun
 from astra_ns3.playing.training.stage_script import StageScript
 from astra_ns3.playing.training.step_maker import StepMaker
 from astra_ns3.workload.computing.clock import Clock, KeepingClock

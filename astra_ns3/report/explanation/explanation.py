@@ -19,7 +19,7 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
-from astra_ns3.report.exposed_text import npu_computing, npu_time
+from astra_ns3.report.exposed_text import npu_computing, npu_time, place_words
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.players import Players
@@ -248,7 +248,10 @@ def _head(found: Explanation) -> str:
         ]
         if len(found.groups) > 1:
             exposed = found.exposed_ps  # the whole that the run's own table has
-            rows += [(f"  {group}", f"{format_time(ps)}  ({percent(ps, exposed)} of it)") for group, ps in found.groups]
+            rows += [
+                (f"  {place_words(group)}", f"{format_time(ps)}  ({percent(ps, exposed)} of it)")
+                for group, ps in found.groups
+            ]
     return aligned(rows)
 
 
@@ -301,7 +304,7 @@ def _by_layer(found: Explanation) -> str:
 
 def _layers_of(same: Sequence[tuple[str, int]]) -> str:
     name = name_of_all([layer for layer, _ in same])
-    return f"{name} ({len(same)} layers)" if len(same) > 1 else name
+    return f"{name} ({len(same)} layers)" if len(same) > 1 else place_words(name)
 
 
 def _alike(communications: Sequence[Communication]) -> list[Communication]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from astra_ns3.network.run_document import ExposedDocument, RoleDocument, RunDocument
 from astra_ns3.report.alignment import percent
+from astra_ns3.report.exposed_text import place_words
 from astra_ns3.report.foreseen_text import stage_rows
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
@@ -43,7 +44,7 @@ def _exposed(metadata: RunDocument) -> tuple[Markup, Markup]:
     times = [{each["group"]: each["exposed_ps"] for each in role["groups"]} for role in shown]
     sums = [sum(of_role.values()) for of_role in times]
     rows = [
-        [group, *(_cell(of_role.get(group, 0), whole) for of_role, whole in zip(times, sums, strict=True))]
+        [place_words(group), *(_cell(of_role.get(group, 0), whole) for of_role, whole in zip(times, sums, strict=True))]
         for group in dict.fromkeys(group for of_role in times for group in of_role)
     ]
     head = ["group", *(f"{role['role']} (NPU {role['npu']})" if len(roles) > 1 else role["role"] for role in shown)]

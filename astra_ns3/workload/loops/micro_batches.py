@@ -124,7 +124,10 @@ def _cuts(workload: Workload, rows: Sequence[Layer], count: int) -> tuple[tuple[
     end = begin + parts * length
     besides = {*kinds[:begin].tolist(), *kinds[end:].tolist()}
     if not length or besides & set(kinds[begin:end].tolist()):
-        return whole, f"the {len(rows)} rows of a micro-batch aren't {parts} equal parts"
+        return whole, (
+            f"the {len(rows)} rows of a micro-batch aren't {parts} equal parts, not counting unlike rows (embeddings, "
+            "losses) at its ends"
+        )
     return (*(begin + length * part for part in range(1, parts)), len(rows)), ""
 
 

@@ -19,6 +19,7 @@ from astra_ns3.workload.files.chakra.trace import read_chakra
 
 INPUTS = Path(__file__).parents[3] / "inputs" / "workload"
 DLRM = str(INPUTS / "DLRM_HybridParallel.txt")
+FLOWS = str(INPUTS / "flows-16.csv")
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,14 @@ def pipeline(folder: Path) -> Path:
     ]
     both = raw.node(9, raw.COLLECTIVE, comm_type=0, comm_size=40)
     return raw.write_traces(folder, [[*first, both], [*second, both]])
+
+
+def test_a_conversion_is_told_where_to_write_in_one_of_two_ways() -> None:
+    assert convert(FLOWS, "text", "--to", "htsim").exception is None
+    assert convert(FLOWS, "-o", "again", "--to", "htsim").exception is None
+    assert Path("again").read_text(encoding="utf-8") == Path("text").read_text(encoding="utf-8")
+    assert "OUT is 'a' and 'b', expected one" in str(convert(DLRM, "a", "-o", "b").exception)
+    assert "expected where to write, as in convert IN OUT" in str(convert(DLRM).exception)
 
 
 def test_the_numbers_of_a_trace(tmp_path: Path) -> None:

@@ -215,7 +215,13 @@ def test_the_turns_of_two_stages_with_two_chunks_are_megatrons() -> None:
     ("keys", "rows", "why"),
     [
         ("vpp: 2 ga: 3", ["mlp"] * 2, "ga is 3, not a multiple of pp 2"),
-        ("vpp: 2 ga: 2", ["embedding", "mlp", "mlp", "mlp"], "the 4 rows of a micro-batch aren't 2 equal parts"),
+        (
+            "vpp: 2 ga: 2",
+            ["embedding", "mlp", "mlp", "mlp"],
+            "the 4 rows of a micro-batch aren't 2 equal parts, "
+            "not counting unlike rows (embeddings, losses) at its ends",
+        ),
+        ("vpp: 4 ga: 2", ["embedding", "mlp", "mlp", "mlp"], "aren't 4 equal parts, not counting unlike rows (emb"),
         ("vpp: 3 ga: 2", ["mlp"] * 2, "the 2 rows of a micro-batch aren't 3 equal parts"),
         ("vpp: 2 ga: 2", ["embedding", "mlp", "mlp", "loss"], ""),
         ("vpp: 1 ga: 3", ["mlp"] * 2, ""),

@@ -335,6 +335,12 @@ def test_a_table_that_is_no_parquet_is_one_line_and_leaves_no_file(tmp_path: Pat
     assert not list(tmp_path.glob(".*.partial"))
 
 
+def test_a_name_that_promises_another_format_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"x\.json: ends in '\.json', expected \.pftrace"):
+        write_timeline(astra_ns3.Result.load(folder), tmp_path / "x.json")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_missing_protobuf_says_how_to_install_it(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

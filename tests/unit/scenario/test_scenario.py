@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from support.fake_backend import FakeBackend
 from support.job_tables import frame_of, rows_of
-from support.small_run import small_network, small_system, small_workload
+from support.small_run import NETWORK, SYSTEM, small_network, small_system, small_workload
 from support.training_driver import TrainingDriver
 
 import astra_ns3
@@ -44,6 +45,7 @@ from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables, TableOwner
 from astra_ns3.workload.files.astra_sim import parse_workload
 
+CHAKRA = Path(__file__).parents[3] / "inputs/workload/chakra"
 NPUS = 8
 US = 1_000_000
 """Picoseconds."""
@@ -63,6 +65,27 @@ def alone(name: str, **options: Any) -> Result:
     """The run of a tenant of four NPUs on a network of its own."""
     own = {"workload": small_workload(), "system": small_system(), "network": small_network()}
     return astra_ns3.run(**{**own, "run_name": name, "backend": FakeBackend(4), **options})
+
+
+def test_a_job_of_a_trace_has_a_file_of_groups_of_its_own(tmp_path: Path) -> None:
+    """Without the file the trace's communicators are unknown, and the error says how to give one."""
+    for trace in CHAKRA.glob("*.et"):
+        shutil.copy(trace, tmp_path)
+    (tmp_path / "network.yaml").write_text(NETWORK.replace("npus: 4", f"npus: {NPUS}"), encoding="utf-8")
+    (tmp_path / "system.txt").write_text(SYSTEM, encoding="utf-8")
+    shutil.copy(CHAKRA / "step.groups.json", tmp_path / "named.json")
+    job = {"name": "a", "workload": str(tmp_path / "step"), "system": str(tmp_path / "system.txt")}
+
+    def told(more: dict[str, str]) -> ScenarioResult:
+        scenario: dict[str, Any] = {"network": str(tmp_path / "network.yaml"), "jobs": [{**job, **more}]}
+        return astra_ns3.run_scenario(scenario=scenario, backend=FakeBackend(NPUS))
+
+    groups = told({"groups": str(tmp_path / "named.json")}).tenants["a"].metadata["exposed_by_group"]
+    assert any(each["group"].startswith("group ") for each in groups)
+    with pytest.raises(
+        InputError, match=r"no file of communicators was given \(--groups FILE, key groups of a job, or "
+    ):
+        told({})
 
 
 def test_a_tenant_s_run_has_the_warnings_of_its_own_files_and_the_network_s_has_all() -> None:
@@ -142,8 +165,12 @@ def test_a_grid_that_is_given_goes_first() -> None:
         ([], "tenants is (), expected at least one Tenant in a list"),
         (
             [tenant("a", [0, 1]), Tenant("b", [2, 3], small_workload(), small_system(**{"endpoint-delay": 11}))],
-            "tenant 'b': its system has another endpoint delay, reduction or rendezvous than that of 'a', expected the "
-            "same: NPUs are alike",
+            "tenant 'b': its system has endpoint-delay (times injection-scale) 11, that of 'a' 10; expected the same: "
+            "NPUs are alike",
+        ),
+        (
+            [tenant("a", [0, 1]), Tenant("b", [2, 3], small_workload(), small_system(**{"local-mem-bw": 1600}))],
+            "tenant 'b': its system has reduction-bytes-per-ns (or local-mem-bw) 1600, that of 'a' 500000; expected",
         ),
     ],
 )

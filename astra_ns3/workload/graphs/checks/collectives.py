@@ -54,7 +54,13 @@ class CollectiveCheck:
         group, known = node.group, self._workload.groups
         at = location(self._workload, npu, node)
         if not known:
-            problem, text = "none", f"{at}: is in communicator '{group}', but no file of communicators was given"
+            problem, text = (
+                "none",
+                (
+                    f"{at}: is in communicator '{group}', but no file of communicators was given (--groups FILE, key "
+                    "groups of a job, or PREFIX.groups.json beside the trace)"
+                ),
+            )
         elif group not in known:
             shown = ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")
             problem = "unknown"
