@@ -81,6 +81,8 @@ class Interrupted(AstraNs3Error):
 
 # Letters with which a word says which longer one it is meant to begin.
 _TELLING = 3
+# Keys by what other programs call them.
+_ELSEWHERE = {"bandwidth": "rate", "latency": "delay", "batch_size": "global_batch"}
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
@@ -90,9 +92,11 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     where ``word`` ends, of three letters at least.
     """
     by_lower, begun = {candidate.lower(): candidate for candidate in allowed}, word.lower()
+    if _ELSEWHERE.get(begun) in by_lower:
+        begun = _ELSEWHERE[begun]
     longer = [candidate for candidate in by_lower if candidate.endswith(f".{begun}")]
     longer = longer or [each for each in by_lower if len(word) >= _TELLING and each.startswith(begun)]
-    matches = difflib.get_close_matches(word.lower(), longer or by_lower, n=1, cutoff=0.0 if longer else 0.6)
+    matches = difflib.get_close_matches(begun, longer or by_lower, n=1, cutoff=0.0 if longer else 0.6)
     return f"; did you mean '{by_lower[matches[0]]}'?" if matches else ""
 
 

@@ -59,6 +59,7 @@ class Command(_WithExamples):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; errors know the command, whose help is named, also where click doesn't tell them."""
+        given = list(args)
         with augment_usage_errors(ctx):
             try:
                 return super().parse_args(ctx, args)
@@ -67,6 +68,11 @@ class Command(_WithExamples):
                     raise
                 words = f"No such option '{error.option_name}': {self.others[error.option_name]}."
                 raise click.UsageError(words) from error
+            except click.MissingParameter as error:
+                _, loose, _ = self.make_parser(ctx).parse_args(given)
+                if not loose or any(isinstance(each, click.Argument) for each in self.params):
+                    raise
+                raise click.UsageError(f"{error.format_message()} '{loose[0]}' is behind no option.") from error
 
     def invoke(self, ctx: click.Context) -> int | None:
         """Run it; with `--json` what users' code prints goes to standard error."""

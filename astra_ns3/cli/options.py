@@ -45,6 +45,8 @@ SCENARIO = click.Option(
     help="Jobs that share the network, and what happens in it meanwhile; instead of -w and -s.",
 )
 """The one file of several jobs."""
+OF_THE_NETWORK = {"--npus": "the network file says how many; --set network.topology.npus=N says it otherwise"}
+"""Words that are taken for options of a run, with what to do."""
 
 
 class _NeededAlone(click.Option):

@@ -9,7 +9,7 @@ import click
 
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.of_scenario import scenario_request
-from astra_ns3.cli.options import groups_of, run_parameters, values, without_effect
+from astra_ns3.cli.options import OF_THE_NETWORK, groups_of, run_parameters, values, without_effect
 from astra_ns3.cli.output import log_warnings, print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.config.core.plain import Json, JsonObject
@@ -34,6 +34,7 @@ _PARAMETERS = run_parameters(RunRequest, _SEEDS, _QUIET)
     cls=Command,
     params=_PARAMETERS,
     groups=groups_of(_PARAMETERS, RunRequest),
+    others=OF_THE_NETWORK,
     examples=(
         f"astra-ns3 run {_FILES} -o results/micro",
         f"astra-ns3 run {_FILES} --set network.topology.link.rate=400Gbps --record flows -o results/faster",

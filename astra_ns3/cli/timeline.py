@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
@@ -10,6 +11,7 @@ from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result, tell
 from astra_ns3.cli.overwriting import overwrite_option
+from astra_ns3.errors import ends_in
 from astra_ns3.report.timeline.usual import FILE, MESSAGES
 from astra_ns3.units import counted, format_bytes
 from astra_ns3.whole_file import check_free
@@ -45,6 +47,7 @@ def timeline_command(folder: str, output: str | None, messages: int, overwrite: 
         result = Result.load(folder)
         if output is not None:  # the file in the run's own folder is this command's
             check_free(output, overwrite=overwrite)
+            ends_in("a trace for Perfetto", output, (Path(FILE).suffix,))
         made = write_timeline(result, output, messages)
         advice = left_out(result)
     written = made.written

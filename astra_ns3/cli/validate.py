@@ -8,7 +8,7 @@ import click
 
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.of_scenario import scenario_request
-from astra_ns3.cli.options import files_of, groups_of, input_parameters, values, without_effect
+from astra_ns3.cli.options import OF_THE_NETWORK, files_of, groups_of, input_parameters, values, without_effect
 from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.config.core.plain import Json
 from astra_ns3.experiments.garbage import no_search
@@ -25,7 +25,10 @@ _PARAMETERS = input_parameters(RunRequest)
     cls=Command,
     params=_PARAMETERS,
     groups=groups_of(_PARAMETERS, RunRequest),
-    others=dict.fromkeys(("--record", "--output", "-o", "--overwrite"), "nothing is written; leave it out"),
+    others={
+        **dict.fromkeys(("--record", "--output", "-o", "--overwrite"), "nothing is written; leave it out"),
+        **OF_THE_NETWORK,
+    },
     examples=(
         f"astra-ns3 validate {_FILES}",
         f"astra-ns3 validate {_FILES} --passes 100 --set network.topology.link.rate=400Gbps --json",

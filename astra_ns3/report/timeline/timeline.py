@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, recorded
 from astra_ns3.report.timeline import messages
@@ -18,7 +18,7 @@ from astra_ns3.report.timeline.programs import (
     write_phases,
     write_run,
 )
-from astra_ns3.report.timeline.usual import FILE, KINDS, MESSAGES
+from astra_ns3.report.timeline.usual import FILE, MESSAGES
 from astra_ns3.report.timeline.writer import TraceWriter, Written
 from astra_ns3.whole_file import whole_file
 
@@ -66,8 +66,6 @@ def left_out(records: Records) -> list[str]:
 
 def _target(records: Records, path: str | os.PathLike[str] | None) -> Path:
     if path is not None:
-        kind = Path(path).suffix
-        refuse(kind not in KINDS, f"ends in '{kind}', expected .pftrace, which Perfetto opens", path)
         return Path(path)
     if records.folder is None:
         raise wrong("this run was not saved: say where the timeline is to go")

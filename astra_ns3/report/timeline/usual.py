@@ -1,6 +1,5 @@
-"""The file of a trace and its messages unless it is said otherwise, and how its name may end."""
+"""The file of a trace and its messages unless it is said otherwise."""
 
 FILE = "timeline.pftrace"
-KINDS = ("", ".pftrace", ".perfetto-trace")
 MESSAGES = 20_000
 """At most so many messages are in a trace."""

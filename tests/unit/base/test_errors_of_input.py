@@ -117,3 +117,9 @@ def test_the_last_word_of_a_key_stands_for_the_whole_key() -> None:
     assert nearest("tensor", keys) == "; did you mean 'parallel.tensor'?"
     assert nearest("sequence", ("sequence_length", *keys)) == "; did you mean 'parallel.sequence'?"
     assert nearest("sor", keys) == ""
+
+
+def test_a_key_by_its_name_in_other_programs_is_named() -> None:
+    assert nearest("bandwidth", ("rate", "delay", "error_rate")) == "; did you mean 'rate'?"
+    assert nearest("Latency", ("rate", "delay", "error_rate")) == "; did you mean 'delay'?"
+    assert nearest("bandwidth", ("bandwidths", "delay")) == "; did you mean 'bandwidths'?"

@@ -54,7 +54,8 @@ def test_a_link_to_nowhere_takes_a_name_too(tmp_path: Path) -> None:
 def test_an_existing_file_is_replaced_only_if_asked(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder, target = tmp_path / "run", tmp_path / ("target.html" if words == ("report",) else "target.svg")
+    endings = {"report": "html", "plot": "svg", "timeline": "pftrace"}
+    folder, target = tmp_path / "run", tmp_path / f"target.{endings[words[0]]}"
     astra_ns3.run(**small_run(), output=folder)
     target.write_text("mine", encoding="utf-8")
     command = [words[0], str(folder), *words[1:], "-o", str(target)]
@@ -78,8 +79,8 @@ def test_no_command_replaces_a_file_of_a_run(name: str, tmp_path: Path, capsys: 
     with pytest.raises(InputError, match="is a file of the run"):
         write_timeline(result, folder / name)
     assert (folder / name).read_bytes() == before
-    for command in ("timeline", "report", "report"):
-        assert status_of([command, str(folder), "-o", str(folder / "page.html"), "--overwrite"]) == 0
+    for command, other in (("timeline", "page.pftrace"), ("report", "page.html"), ("report", "page.html")):
+        assert status_of([command, str(folder), "-o", str(folder / other), "--overwrite"]) == 0
 
 
 def test_tables_of_a_study_are_written_by_itself_alone(tmp_path: Path) -> None:

@@ -106,6 +106,16 @@ def test_an_unknown_option_is_told_the_one_that_is_meant(words: str, meant: str)
     assert f"'{meant}'" in raised.value.format_message()
 
 
+def test_files_without_options_are_told_beside_the_option_that_is_missing() -> None:
+    with pytest.raises(click.UsageError, match=r"Missing option '-w'.* 'w.txt' is behind no option\."):
+        cli.main(["run", "w.txt", "-s", "s.yaml"], standalone_mode=False)
+
+
+def test_an_option_for_what_the_network_file_says_is_told_its_key() -> None:
+    with pytest.raises(click.UsageError, match=r"No such option '--npus'.* --set network\.topology\.npus=N"):
+        cli.main(["run", "--npus", "16"], standalone_mode=False)
+
+
 @pytest.mark.parametrize("words", [words for words, command in ALL.items() if not isinstance(command, click.Group)])
 def test_a_long_list_of_options_is_in_groups_and_none_is_left_out(words: str) -> None:
     command = ALL[words]
