@@ -7,6 +7,7 @@
     python benchmarks/flow_error.py --drawn N --seed S              N random cases instead; --case chooses among them
     python benchmarks/flow_error.py --drawn N --controls NAME ...   with these congestion controls in turn
     python benchmarks/flow_error.py --incasts                       incasts and permutations, with each control
+    python benchmarks/flow_error.py --in-order                      all send to NPU 0, 1, 2, ..., with each control
     python benchmarks/flow_error.py --routing                       packets that take several ways over a slow core
     python benchmarks/flow_error.py --credits                       jobs on links by credit, beside too much traffic
     python benchmarks/flow_error.py --tori                          collectives that pauses stop on tori
@@ -468,6 +469,16 @@ def incasts() -> Iterator[Case]:
             yield Case(f"{control}, {rate}, {name}", topology, roce(control), text, suffix=".csv")
 
 
+def in_order() -> Iterator[Case]:
+    """Each sends to all others, to NPU 0 first: packets to one come in bursts, since queue pairs take turns."""
+    for control, npus, payload in product((*CONTROLS[1:], "hpcc-pint"), (8, 16, 32), (1000, 4096)):
+        topology = star(npus, PFC if control.startswith("hpcc") else MARKING)
+        pairs = ((one, other) for one in range(npus) for other in range(npus) if one != other)
+        text = "\n".join(["source,destination,bytes", *(f"{one},{other},100000" for one, other in pairs)]) + "\n"
+        name = f"{control}, switch {npus}, payload {payload}, all in one order"
+        yield Case(name, topology, roce(control, payload=payload), text, suffix=".csv")
+
+
 def drawn(count: int, seed: int, controls: Sequence[str] = CONTROLS) -> Iterator[Case]:
     """Random collectives, and a random training of 16 NPUs in every fourth turn of the controls."""
     for number in range(count):
@@ -578,6 +589,7 @@ def main() -> None:
     parser.add_argument("--tori", action="store_true")
     parser.add_argument("--routing", action="store_true")
     parser.add_argument("--incasts", action="store_true")
+    parser.add_argument("--in-order", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--controls", nargs="+", default=CONTROLS)
     asked = parser.parse_args()
@@ -589,6 +601,7 @@ def main() -> None:
     asked_for = cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls)
     asked_for = by_routing() if asked.routing else on_tori() if asked.tori else asked_for
     asked_for = by_credit() if asked.credits else incasts() if asked.incasts else asked_for
+    asked_for = in_order() if asked.in_order else asked_for
     for case in asked_for:
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, wrong
 from astra_ns3.frozen import dataclass
+from astra_ns3.units import counted
 
 Ours = Callable[[float, float], Sequence[float]]
 """``ours(overhead_us, efficiency)``: our times in us, one for each row; both numbers hold for all rows."""
@@ -124,7 +125,7 @@ def fit_overhead(rows: Sequence[FitRow], ours: Ours, machine: str, protocol: str
             if protocol == "LL"
             else " of several servers that latency binds"
         )
-        raise wrong(f"no overhead is told: found {len(told)} rows{below}, expected {_FEWEST}", where)
+        raise wrong(f"no overhead is told: found {counted(len(told), 'row')}{below}, expected {_FEWEST}", where)
     fitted = _median(told, logs)
     if fitted.value < 0:
         raise wrong(f"no overhead is told: our times without one are {-fitted.value:.2f} us a step too long", where)
@@ -149,7 +150,7 @@ def fit_efficiency(rows: Sequence[FitRow], ours: Ours, overheads: Mapping[tuple[
             told.append(float(np.interp(-row.measured_us, -own, shares)))  # times fall as the share rises
             logs[row.log] = None
     if len(told) < _FEWEST:
-        raise wrong(f"no efficiency is told: found {len(told)} rows that a NIC binds, expected {_FEWEST}")
+        raise wrong(f"no efficiency is told: found {counted(len(told), 'row')} that a NIC binds, expected {_FEWEST}")
     fitted = _median(told, logs)
     if fitted.value <= EFFICIENCIES[0]:
         raise wrong(f"no efficiency is told: measured times need one below {EFFICIENCIES[0]}, something else binds")

@@ -7,11 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from oracles.tcp_times import HEADERS, Star, buffered
-from support.star_network import Played, incast, one_message, play, star
+from support.star_network import Played, incast, play, star
 
-from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
-from astra_ns3.units import PS_PER_MS
 
 SENDERS = 4
 SIZE = 8_000_000
@@ -51,25 +49,6 @@ def test_dctcp_holds_the_queue_near_the_marking_threshold(threshold: str, bytes:
     assert samples.min() > 0  # the line never idles
     assert samples.max() < bytes + 4 * SENDERS * FRAME
     assert played.statistics["dropped_frames"] == 0
-
-
-def test_dctcp_answers_losses_as_other_tcp_does(tmp_path: Path) -> None:
-    """RFC 8257, section 3.5. 100 MB with a loss in 1,000 segments, and round trips of 102 us; nothing is marked.
-
-    A window of sqrt(3/2p) segments a round trip (Mathis et al., 1997) takes some 30 ms, less a fast start. The line
-    alone needs 8.3.
-    """
-    finish_ps = []
-    for control in ("Dctcp", "LinuxReno"):
-        (tmp_path / control).mkdir()
-        link = {"rate": "100Gbps", "delay": "500ns"}
-        bottleneck = {"rate": "100Gbps", "delay": "50us", "error_rate": 1e-3}
-        topology = {"kind": "dumbbell", "left": 1, "right": 1, "link": link, "bottleneck": bottleneck}
-        tcp = {"kind": "tcp", "congestion_control": control, "window": "8MB", "mtu": 9000, "min_rto": "1ms"}
-        network = parse_network({"topology": {**topology, "switch": {"buffer": "128MB"}}, "transport": tcp})
-        finish_ps.append(play(network, one_message(), 100_000_000, directory=tmp_path / control).finish_ps)
-    assert finish_ps[0] == finish_ps[1]
-    assert 11 * PS_PER_MS < finish_ps[0] < 40 * PS_PER_MS
 
 
 def test_new_reno_without_marks_fills_the_queue_with_its_windows(tmp_path: Path) -> None:

@@ -9,12 +9,16 @@ import pytest
 from oracles.tcp_times import HEADERS, Sender, Star, burst_ps, message_ps
 from support.star_network import OPEN_WINDOW_SEGMENTS, Row, by_hand, one_message, play, star
 
+from astra_ns3.config.network.packet_network import parse_network
+
 WINDOW_BYTES = 1_000_000_000
 SEGMENT = 1460
 GBPS = 10**9
 US = 1_000_000
 BBR_START = 1.1
 """Headers take 5.3% of the line, and BBR finds its rate within 2 ms."""
+LOSS_DRAWN = 0.7, 1.7
+"""About 56 losses are drawn; a timeout costs 1 ms, and bursts of losses are one to the window."""
 NEXT_STEP_PS = 1
 """ns-3's socket sends one time step after it is given data on a connection that is open (TcpSocketBase::Send)."""
 
@@ -47,6 +51,21 @@ def test_bbr_fills_a_line_of_any_rate(gbps: int) -> None:
     network = star(2, rate=f"{gbps}Gbps", congestion_control="Bbr")
     line_ps = size * 8 * 1000 // gbps
     assert line_ps < play(network, one_message(), size).done_ps(1) < BBR_START * line_ps
+
+
+@pytest.mark.parametrize("control", ["Dctcp", "LinuxReno"])
+@pytest.mark.parametrize("marks", [True, False])
+def test_losses_slow_dctcp_as_they_slow_reno(control: str, marks: bool) -> None:
+    """RFC 8257, section 3.5. With 1% lost, rate = segment / round trip * sqrt(3 / 2 / p) (Mathis et al. 1997)."""
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    switch = {"buffer": "128MB", **({"ecn": "scaled"} if marks else {})}
+    far = {**link, "delay": "50us", "error_rate": 0.01}
+    topology = {"kind": "dumbbell", "left": 1, "right": 1, "link": link, "bottleneck": far, "switch": switch}
+    tcp = {"kind": "tcp", "congestion_control": control, "window": "8MB", "mtu": 9000, "min_rto": "1ms"}
+    network = parse_network({"topology": topology, "transport": tcp})
+    size, segment, round_trip_ps = 50_000_000, 8948, 102.7 * US
+    mathis_ps = size / segment * round_trip_ps / (1.5 / 0.01) ** 0.5
+    assert LOSS_DRAWN[0] * mathis_ps < play(network, one_message(), size).done_ps(1) < LOSS_DRAWN[1] * mathis_ps
 
 
 @pytest.mark.parametrize("size", [0, 1])

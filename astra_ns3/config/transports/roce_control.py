@@ -299,7 +299,7 @@ class Hpcc(_Utilisation):
     """HPCC: telemetry of each hop holds the bytes in flight below ``eta`` times what the path can take."""
 
     kind: Literal["hpcc"] = "hpcc"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-22, 10)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-52, 10)
     flow_start_cost: ClassVar[float] = 2.0
     flow_rise_round_trips: ClassVar[float] = 8.0
     telemetry_bytes: ClassVar[int] = 42
@@ -319,7 +319,7 @@ class HpccPint(_Utilisation):
     """HPCC with one encoded number a packet in place of every hop's telemetry."""
 
     kind: Literal["hpcc-pint"] = "hpcc-pint"
-    flow_errors_percent: ClassVar[tuple[int, int]] = (-24, 7)
+    flow_errors_percent: ClassVar[tuple[int, int]] = (-38, 7)
     telemetry_bytes: ClassVar[int] = 2
     ack_telemetry_bytes: ClassVar[int] = 2
     of_the_fabric: ClassVar[frozenset[str]] = frozenset({"log_base", "sampling"})

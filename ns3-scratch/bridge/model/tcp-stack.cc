@@ -3,6 +3,7 @@
 
 #include "fabric-host-routing.h"
 #include "fabric-ipv4.h"
+#include "fabric-tcp-dctcp.h"
 #include "fabric-tcp-protocol.h"
 
 #include "ns3/boolean.h"
@@ -43,6 +44,10 @@ SetTcpDefaults(const TcpParameters& parameters)
     {
         throw std::invalid_argument(parameters.congestionControl +
                                     " is no TCP congestion control of ns-3");
+    }
+    if (congestionControl == TcpDctcp::GetTypeId())
+    {
+        congestionControl = FabricTcpDctcp::GetTypeId();
     }
     const auto set = [](const char* name, const AttributeValue& value) {
         Config::SetDefault(name, value);

@@ -21,12 +21,11 @@ FabricTcpDctcp::GetTypeId()
 uint32_t
 FabricTcpDctcp::GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight)
 {
-    // TcpSocketBase answers a mark in these two states alone, before it leaves them.
-    const bool isUsual = tcb->m_congState == TcpSocketState::CA_OPEN ||
-                         tcb->m_congState == TcpSocketState::CA_DISORDER;
-    return isUsual && tcb->m_ecnState == TcpSocketState::ECN_ECE_RCVD
-               ? TcpDctcp::GetSsThresh(tcb, bytesInFlight)
-               : TcpLinuxReno::GetSsThresh(tcb, bytesInFlight);
+    // TcpSocketBase asks before it enters CA_CWR, but after it has entered CA_RECOVERY.
+    const bool isMark = tcb->m_ecnState == TcpSocketState::ECN_ECE_RCVD &&
+                        tcb->m_congState < TcpSocketState::CA_CWR;
+    return isMark ? TcpDctcp::GetSsThresh(tcb, bytesInFlight)
+                  : TcpLinuxReno::GetSsThresh(tcb, bytesInFlight);
 }
 
 Ptr<TcpCongestionOps>

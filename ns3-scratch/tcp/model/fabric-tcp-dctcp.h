@@ -9,11 +9,11 @@ namespace ns3
 {
 
 /**
- * ns-3's DCTCP, that answers a loss as other TCP does.
+ * ns-3's DCTCP, which also reacts to losses.
  *
- * TcpDctcp (ns-3.44) takes the share of marked bytes off the window after losses, too; without
- * marks, that is nothing, so no loss slows a connection. RFC 8257, section 3.5, has a loss answered
- * as in conventional TCP; so does this class, as ns-3's LinuxReno.
+ * TcpDctcp (ns-3.44) reduces its window by the share of marks whatever happened, so without marks a
+ * loss costs nothing. RFC 8257, section 3.5, has a sender react to losses as conventional TCP does,
+ * and so does this class.
  */
 class FabricTcpDctcp : public TcpDctcp
 {

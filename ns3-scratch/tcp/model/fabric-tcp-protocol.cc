@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-tcp-protocol.h"
 
-#include "fabric-tcp-dctcp.h"
 #include "fabric-tcp-socket.h"
 
 #include "ns3/inet-socket-address.h"
@@ -111,12 +110,7 @@ FabricTcpProtocol::MakeSocket()
     socket->SetNode(GetObject<Node>());
     socket->SetTcp(this);
     socket->SetRtt(MakeNamed<RttEstimator>(*this, "RttEstimatorType"));
-    auto control = MakeNamed<TcpCongestionOps>(*this, "SocketType");
-    if (control->GetInstanceTypeId() == TcpDctcp::GetTypeId())
-    {
-        control = CreateObject<FabricTcpDctcp>();
-    }
-    socket->SetCongestionControlAlgorithm(control);
+    socket->SetCongestionControlAlgorithm(MakeNamed<TcpCongestionOps>(*this, "SocketType"));
     socket->SetRecoveryAlgorithm(MakeNamed<TcpRecoveryOps>(*this, "RecoveryType"));
     AddSocket(socket);
     return socket;
