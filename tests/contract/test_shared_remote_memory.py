@@ -115,8 +115,8 @@ def test_numbers_of_nodes_that_the_kind_of_a_memory_does_not_read_are_told(
     given["one"] = system(kind, **{"num-nodes": 2, "num-npus-per-node": 2})
     for name, content in given.items():
         (tmp_path / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
-    files = {name: tmp_path / f"{file}.yaml" for name, file in (("workload", "model"), ("system", "one"))}
-    found = astra_ns3.run(**files, network=tmp_path / "network.yaml", isolated=False, comm_scale=1e-6)
+    workload, one, network = (tmp_path / f"{name}.yaml" for name in ("model", "one", "network"))
+    found = astra_ns3.run(workload=workload, system=one, network=network, isolated=False, comm_scale=1e-6)
     (line,) = [each for each in found.metadata["warnings"] if "remote-memory" in each]
     assert line.endswith(f"without effect with {kind}: {keys}")
 
