@@ -482,7 +482,7 @@ def test_events_that_no_byte_meets_change_no_time_by_a_picosecond(topology: Mapp
 def test_lines_that_change_while_bytes_cross_them_do_as_with_packets(
     topology: Mapping[str, Any], before: State, after: State, tmp_path: Path
 ) -> None:
-    """None is lost; with max-min fair rates, the finish is up to 30% off."""
+    """None is lost; with max-min fair rates, the finish is up to 32% off."""
     repeat = {"kind": "selective-repeat", "reordering_packets": 2000}
     network = roce_network(topology, congestion_control="none", payload=4096, reliability=repeat)
     link = _inner_link(network)
