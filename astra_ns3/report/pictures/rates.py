@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ _QUANTITIES = {
     "rtt_ps": ("round trip", "round trip", (10**6, "us")),
 }
 _GO_ON = "Curves go on after a pair's last message."
+_OF_MESSAGES = "Each message has its own queue pair: a curve jumps between those of two NPUs."
 _PAIR = re.compile(r"(\d+)[->,](\d+)")
 
 Pair = tuple[int, int, int]
@@ -58,8 +60,15 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     if not panels:
         panels = [Panel(Axis(), Axis(), (), empty="no rate or window was recorded of these pairs", height=1.2)]
     title = f"{' and '.join(words) or 'rates'} {_whose(pairs)}"
-    missing = _GO_ON if words and ends is None else ""
-    return Figure(panels, title=title, around=0.7, legend=(3, 6), share_x=True, missing=missing)
+    told = [_GO_ON] * (bool(words) and ends is None) + [_OF_MESSAGES] * (bool(words) and _has_many(records))
+    return Figure(panels, title=title, around=0.7, legend=(3, 6), share_x=True, missing=" ".join(told))
+
+
+def _has_many(records: Records) -> bool:
+    """Return whether two NPUs have a queue pair for each message, which the table doesn't tell apart."""
+    network: Any = records.metadata["network"]
+    transports = network.get("transports") or [network.get("transport")]
+    return any(isinstance(each, Mapping) and each.get("queue_pairs") == "per-message" for each in transports)
 
 
 def _drawn(lines: Mapping[tuple[str, Pair], tuple[Numbers, Numbers]], pairs: Sequence[Pair]) -> dict[str, Lines]:
@@ -160,6 +169,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         raise Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
+    notes += [f"{shown.name}: {_OF_MESSAGES}" for shown in runs if _has_many(shown.run)]
     return Figure(panels, [*notes, f"The highest value in each {ordinal(bins)} of the time."])
 
 

@@ -318,6 +318,14 @@ def test_rates_of_the_pairs_chosen_are_drawn(copy: Path) -> None:
         assert said == ("" if recorded else "Curves go on after a pair's last message.")
 
 
+def test_curves_of_queue_pairs_for_each_message_are_said_to_jump(copy: Path) -> None:
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    document["network"]["transport"] = {"kind": "roce", "queue_pairs": "per-message"}
+    (copy / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    said = " ".join(picture(copy, "rates", select="0-1").legends[0].get_title().get_text().split())
+    assert said == "Each message has its own queue pair: a curve jumps between those of two NPUs."
+
+
 def test_a_rate_that_a_control_of_windows_leaves_as_it_is_has_no_panel(copy: Path) -> None:
     """Two windows of 40 and 20 KB, beside one rate throughout."""
     rows = [(US, 0, 1, "rate_bps", 10**11), (US, 0, 1, "window_bytes", 40_000), (2 * US, 0, 1, "window_bytes", 20_000)]
