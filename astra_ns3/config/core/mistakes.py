@@ -56,7 +56,10 @@ def document_path(details: ErrorDetails, data: object) -> KeyPath:
     """Pydantic's location without the names of union branches, and with the key that the error itself names."""
     path: list[str | int] = []
     for part in details["loc"]:
-        known = part in data if isinstance(data, Mapping) else isinstance(data, (list, tuple)) and isinstance(part, int)
+        if isinstance(data, Mapping):
+            known = part in data
+        else:  # an entry that is missing at the end of a list has no place in it
+            known = isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data)
         if known:
             data = data[part]  # type: ignore[index]
         elif details["type"] != "missing" or part != details["loc"][-1]:

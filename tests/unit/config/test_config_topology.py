@@ -252,6 +252,10 @@ def test_classes_of_links_belong_to_dimensions() -> None:
             r"key 'topology\.scale_up': pairs entry 1 joins 0 and 8, expected a smaller and a larger number, 0 to 7",
         ),
         (
+            {**HIERARCHICAL, "scale_up": {"kind": "full-mesh", "link": LINK, "pairs": [[0, 1]]}},
+            r"key 'topology\.scale_up\.pairs\.0\.2' is missing",
+        ),
+        (
             {**HIERARCHICAL, "scale_up": {"kind": "full-mesh", "link": LINK, "pairs": [[0, 1, 2], [0, 1, 1]]}},
             r"key 'topology\.scale_up': pairs has the same two NPUs twice",
         ),
