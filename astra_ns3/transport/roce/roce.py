@@ -12,6 +12,7 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.routing import FLOWLET, PARTING
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse
@@ -155,8 +156,13 @@ class Roce(Transport):
         return window_warnings(self.keys, self.parameters, self.outline) if self.window_bytes else []
 
     def overtaking(self, routing: str) -> list[str]:
-        """Return warnings of routing by which packets overtake each other and count as lost."""
-        return reordering_warnings(self.keys.reliability, routing, self.parameters, self.outline)
+        """Return warnings of routing that parts packets which a control or a reliability takes for those of a path."""
+        told = reordering_warnings(self.keys.reliability, routing, self.parameters, self.outline)
+        if self.keys.congestion_control.kind == "hpcc" and routing in PARTING and routing != FLOWLET:
+            told.append(
+                f"on routing {routing} hpcc takes hops of several paths for those of one: use ecmp, flowlet or pinned"
+            )
+        return told
 
     def native(self, posting_ps: int) -> Mapping[str, bool | int | float | str]:
         """Return all numbers, those of the congestion control behind ``control.``."""

@@ -388,6 +388,20 @@ def test_a_tolerance_that_no_window_can_show_is_warned_of_and_the_advice_fits_th
         assert warning.endswith(f"reliability {{kind: selective-repeat, reordering_packets: {advised}}}")
 
 
+@pytest.mark.parametrize(
+    ("routing", "control", "told"),
+    [("spray", "hpcc", 1), ("adaptive", "hpcc", 1), ("flowlet", "hpcc", 0), ("ecmp", "hpcc", 0), ("spray", "none", 0)],
+)
+def test_hops_of_several_paths_that_hpcc_takes_for_those_of_one_are_warned_of(
+    routing: str, control: str, told: int
+) -> None:
+    topology = {"npus": HOSTS, "link": LINK, "switch": LOSSLESS, "routing": {"kind": routing}}
+    transport = {"kind": "roce", "congestion_control": control}
+    network = parse_network({"topology": topology, "transport": transport})
+    found = checked(network, star(network))
+    assert sum("hpcc takes hops of several paths for those of one: use ecmp, flow" in each for each in found) == told
+
+
 def test_a_warning_that_holds_for_all_switches_stands_once() -> None:
     network = config({}, {"buffer": "32MiB"})
     shape = star(network)
