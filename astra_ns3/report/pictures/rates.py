@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -66,9 +65,10 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 def _has_many(records: Records) -> bool:
     """Return whether two NPUs have a queue pair for each message, which the table doesn't tell apart."""
-    network: Any = records.metadata["network"]
-    transports = network.get("transports") or [network.get("transport")]
-    return any(isinstance(each, Mapping) and each.get("queue_pairs") == "per-message" for each in transports)
+    network = records.metadata["network"]
+    transports = network.get("transports", [network.get("transport")])
+    found = transports if isinstance(transports, Sequence) else ()
+    return any(isinstance(each, Mapping) and each.get("queue_pairs") == "per-message" for each in found)
 
 
 def _drawn(lines: Mapping[tuple[str, Pair], tuple[Numbers, Numbers]], pairs: Sequence[Pair]) -> dict[str, Lines]:
