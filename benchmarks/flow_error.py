@@ -372,39 +372,6 @@ def with_events() -> Iterator[Case]:
         for size in ("100KB", "250KB", "10MB"):
             window = roce("none", payload=4096, window=size)
             yield Case(f"static window, {case}, {size}", topology, window, work, system)
-    yield from on_the_way(many, at_once)
-
-
-def on_the_way(many: Mapping[str, Any], at_once: Mapping[str, Any]) -> Iterator[Case]:
-    """All-to-alls in which a link changes while bytes cross it; packets that are overtaken don't count as lost."""
-    repeat = {"kind": "selective-repeat", "reordering_packets": 2000, "timeout": "200us", "retries": 0}
-    kind, work = roce("none", payload=4096, reliability=repeat), collective("ALLTOALL", MIB)
-    for name, topology, link, system in (
-        ("torus 4x4", torus((4, 4), PFC), ["router 0", "router 1"], many),
-        ("torus 8", torus((8,), PFC), ["router 0", "router 1"], at_once),
-        ("Clos 16, 2:1", clos(4, 2, 4, PFC), ["leaf 0", "spine 1"], at_once),
-    ):
-        later = {"at": "30us", "link": link}
-        for label, event in (
-            ("links change, later by 20 us", later | {"delay": "20us"}),
-            ("links change, one comes up", later | {"at": "0s", "up": False, "for": "30us"}),
-            ("links fail", later | {"up": False}),
-        ):
-            yield Case(f"{label}, {name}, all-to-all of 1 MiB", topology, kind, work, system, events=(event,))
-
-
-def on_tori() -> Iterator[Case]:
-    """Collectives without a control that pauses stop on tori."""
-    many = {"active-chunks-per-dimension": 64, "preferred-dataset-splits": 32}
-    names = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
-    for buffer, shape in product(("4MiB", "16MiB"), ((4, 4), (8,), (2, 2, 4))):
-        rings = {
-            f"{name}-implementation": ["direct" if name == "all-to-all" else "ring"] * len(shape) for name in names
-        }
-        for size, kind, keys in product((1, 8), ("ALLREDUCE", "ALLGATHER", "ALLTOALL"), ({}, many)):
-            topology = torus(shape, {"buffer": buffer, "pfc": {}})
-            case = f"{buffer}, torus {'x'.join(map(str, shape))}, {kind} of {size} MiB{', many chunks' if keys else ''}"
-            yield Case(case, topology, roce("none"), collective(kind, size * MIB), rings | keys, target=0.25)
 
 
 def by_credit() -> Iterator[Case]:

@@ -60,15 +60,6 @@ FILLED_BY_ACKNOWLEDGEMENTS = 20_170
 """A seed of the soak that sends messages of a byte, whose acknowledgements are as long as they are."""
 STAR = {"kind": "single-switch", "npus": 4, "link": LINK, "switch": {"buffer": "1GB"}}
 TREE = {"kind": "fat-tree", "k": 4, "link": LINK, "switch": {"buffer": "1GB"}}
-TORUS = {"kind": "torus", "shape": [4, 4], "link": LINK, "switch": {"buffer": "1GB"}}
-LEAVES = {
-    "kind": "leaf-spine",
-    "leaves": 4,
-    "spines": 2,
-    "hosts_per_leaf": 4,
-    "link": LINK,
-    "switch": {"buffer": "1GB"},
-}
 
 
 def _all_reduce() -> AnyWorkload:
@@ -421,11 +412,12 @@ def test_a_line_that_changes_slows_nobody_else(link: int, tmp_path: Path) -> Non
     assert other.end_ps == pytest.approx(other.ideal_ps, abs=1)
 
 
-@pytest.mark.parametrize("longer", [False, True])
-def test_bytes_keep_their_order_in_a_queue_whose_line_slows_down(longer: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("longer", "first"), [(False, 1.5), (True, 2)])
+def test_bytes_keep_their_order_in_a_queue_whose_line_slows_down(longer: bool, first: float, tmp_path: Path) -> None:
     """The line halves at 1/2 of a message's time on the whole line, and a second message begins at 1.
 
-    In order, the first ends at 1/2 + 1, and both are out at 1/2 + 3.
+    In order, the first ends at 1/2 + 1. Shared evenly, it has a quarter left at 1, which takes 1 at a quarter of the
+    line; changes of delays bring that about. Either way both are out at 1/2 + 3.
     """
     network = roce_star(3, congestion_control="none", switch={"buffer": "1GB"}, ack_every=1000)
     size, unit_ps = 10 * MIB, round(_wire_bytes(10 * MIB) / LINE_BYTES_PER_NS * 1000)
@@ -434,65 +426,7 @@ def test_bytes_keep_their_order_in_a_queue_whose_line_slows_down(longer: bool, t
     changes += [Change(1, LinkTarget(0), State(delay_ps=500_001))] * longer
     rows: Any = play_flows(network, flows, tmp_path, backend="flow", changes=changes, accounts=True).table("flows")
     ends = rows.sort_values("source").end_ps / unit_ps
-    assert ends.tolist() == pytest.approx([1.5, 3.5], rel=3e-3)
-
-
-def _each_to_each(network: NetworkConfig, bytes: int, folder: Path, **more: Any) -> Any:
-    """Return the messages of a play in which all NPUs send to all others at once."""
-    npus = range(len(plan_network(network).graph.npu_host))
-    flows = [Flow(sender, receiver, bytes) for sender in npus for receiver in npus if sender != receiver]
-    folder.mkdir()
-    return play_flows(network, flows, folder, **more).table("flows").set_index("phase").sort_index()
-
-
-def _inner_link(network: NetworkConfig) -> LinkTarget:
-    """Return the first link between switches."""
-    graph = plan_network(network).graph
-    return LinkTarget(next(number for number, link in enumerate(graph.links) if min(link.a, link.b) >= graph.hosts))
-
-
-@pytest.mark.parametrize("topology", [TORUS, LEAVES])
-def test_events_that_no_byte_meets_change_no_time_by_a_picosecond(topology: Mapping[str, Any], tmp_path: Path) -> None:
-    """NPU 15 is neither sent to nor sends, and all have arrived at 1 ms."""
-    network = roce_network(topology, congestion_control="none")
-    flows = [Flow(sender, receiver, 50_000) for sender in range(12) for receiver in range(12) if sender != receiver]
-    idle, late = (
-        Change(10_000_000, LinkTarget(15), State(up=False, delay_ps=9_000_000)),
-        Change(10**9, _inner_link(network), State(up=False)),
-    )
-    tables = []
-    for name, changes in (("none", ()), ("idle", (idle,)), ("late", (late,))):
-        (folder := tmp_path / name).mkdir()
-        played = play_flows(network, flows, folder, backend="flow", changes=changes)
-        tables.append(played.table("flows").drop(columns="ideal_ps").sort_values(["source", "destination"]))
-    for table in tables[1:]:
-        assert table.to_numpy().tolist() == tables[0].to_numpy().tolist()
-
-
-@pytest.mark.parametrize(
-    ("topology", "before", "after"),
-    [
-        (TORUS, State(delay_ps=500_000), State(delay_ps=20_000_000)),
-        (TORUS, State(delay_ps=20_000_000), State(delay_ps=500_000)),
-        (TORUS, State(up=False), State(up=True)),
-        (LEAVES, State(delay_ps=20_000_000), State(delay_ps=500_000)),
-        (LEAVES, State(up=False), State(up=True)),
-    ],
-)
-def test_lines_that_change_while_bytes_cross_them_do_as_with_packets(
-    topology: Mapping[str, Any], before: State, after: State, tmp_path: Path
-) -> None:
-    """None is lost; with max-min fair rates, the finish is up to 32% off."""
-    repeat = {"kind": "selective-repeat", "reordering_packets": 2000}
-    network = roce_network(topology, congestion_control="none", payload=4096, reliability=repeat)
-    link = _inner_link(network)
-    changes = [Change(0, link, before), Change(30_000_000, link, after)]
-    ends = {
-        backend: _each_to_each(network, 64 << 10, tmp_path / backend, backend=backend, changes=changes).end_ps
-        for backend in ("flow", "ns3")
-    }
-    assert ends["flow"].max() == pytest.approx(ends["ns3"].max(), rel=0.03)
-    assert (ends["flow"] / ends["ns3"] - 1).abs().median() < 0.02
+    assert ends.tolist() == pytest.approx([first, 3.5], rel=3e-3)
 
 
 @pytest.mark.parametrize("control", ["dctcp", "swift"])
@@ -726,16 +660,19 @@ def test_flows_warn_of_delays_that_change_under_a_control_by_delay(control: str,
 
 
 @pytest.mark.parametrize(
-    ("changed", "window", "algorithm", "warned"),
+    ("changed", "window", "algorithm", "words"),
     [
-        (State(delay_ps=10**6), "none", "doubleBinaryTree", False),
-        (State(up=False), "none", "halvingDoubling", False),
-        (None, "10MB", "doubleBinaryTree", True),
-        (None, "10MB", "ring", False),
+        (State(delay_ps=10**6), "none", "doubleBinaryTree", "because of failures or changes of delays"),
+        (State(up=False), "none", "halvingDoubling", "because of failures or changes of delays"),
+        (State(rate_bps=10**10), "none", "doubleBinaryTree", ""),
+        (State(delay_ps=10**6), "none", "biRing", ""),
+        (None, "10MB", "doubleBinaryTree", "because of windows"),
+        (None, "10MB", "ring", ""),
+        (None, "none", "doubleBinaryTree", ""),
     ],
 )
 def test_flows_warn_of_trees_at_rates_that_are_shared_evenly(
-    changed: State | None, window: str, algorithm: str, warned: bool
+    changed: State | None, window: str, algorithm: str, words: str
 ) -> None:
     changes = () if changed is None else (Change(10**6, LinkTarget(0), changed),)
     plan = plan_network(roce_star(16, congestion_control="none", window=window), EndpointModel(), changes)
@@ -743,7 +680,8 @@ def test_flows_warn_of_trees_at_rates_that_are_shared_evenly(
     backend.register_schedule(lookup(CollectiveKind.ALL_REDUCE, algorithm, 16))
     said = [line for line in backend.warnings() if "% to +17% off" in line]
     backend.close()
-    assert len(said) == warned
+    assert len(said) == bool(words)
+    assert all(words in line for line in said)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from astra_ns3.frozen import replace
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session_backend import SessionBackend
-from astra_ns3.network.flow_rates import meet_in_queues, windows_close
+from astra_ns3.network.flow_rates import meet_in_queues, moves_bytes, windows_close
 from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.ideal.packets import PacketIdeal
 from astra_ns3.network.ideal.ways import routing_parts
@@ -67,9 +67,14 @@ _ACKNOWLEDGED = (
     "earlier than with packets (docs/flow.md); use --backend ns3"
 )
 _EVENLY = (
-    "because of windows, flows share lines evenly, not in the order of their bytes (docs/flow.md): finish times over "
-    "several switches, and of trees, were -28% to +17% off; use --backend ns3"
+    "because of {}, flows share lines evenly, not in the order of their bytes (docs/flow.md): finish times over "
+    "several switches, and of trees, were -28% to +17% off; {}use --backend ns3"
 )
+_OF_CHANGES = (
+    "failures or changes of delays or weights",
+    "leave out events that come too late, compare with the same events 'for: 1ns', or ",
+)
+_OF_WINDOWS = "windows", ""
 # Of a message.
 _ENDS = 2
 # Switches that choose by the length of queues send more over faster ports.
@@ -136,7 +141,8 @@ class FlowBackend(SessionBackend):
         self._short += [_FLOWLETS] if of_flowlets and unequal_ways(plan.graph, plan.tables) else []
         self._has_collectives = self._has_trees = False
         self._on_switches = plan.graph.switches > 1
-        self._evenly = windows_close(plan) and not self._rough  # with a control rates are shared evenly anyway
+        evenly = [_OF_CHANGES] * moves_bytes(plan) or [_OF_WINDOWS] * windows_close(plan)
+        self._evenly = [] if self._rough else evenly  # with a control rates are shared evenly anyway
         self._in_turns = any(each.pair_of_message or each.takes_turns for each in plan.transports.values())
         self._loses_ps = min((time_ps for time_ps in fails_ps if time_ps or plan.reaction), default=None)
         super().__init__(
@@ -158,13 +164,13 @@ class FlowBackend(SessionBackend):
         rough = map(_ROUGH.format, self._rough)
         turns = [_PAIRS] if self._in_turns and self._has_collectives else []
         meets = self._has_trees or (self._on_switches and counts["messages"] > 1)
-        turns += [_EVENLY] if self._evenly and meets else []
+        turns += [_EVENLY.format(why, how) for why, how in self._evenly if meets]
         return [*super().warnings(), *rough, *self._short, *turns, *bounds, *([_LOST] if loses else [])]
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule; raises BackendError if it can't be played."""
         self._has_collectives |= schedule.ranks > _ENDS
-        self._has_trees = self._has_trees or (self._evenly and _branches(schedule))
+        self._has_trees = self._has_trees or (bool(self._evenly) and _branches(schedule))
         return super().register_schedule(schedule)
 
 

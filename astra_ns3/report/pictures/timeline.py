@@ -282,8 +282,8 @@ def _messages(
 ) -> Iterator[tuple[Track, Numbers, Numbers]]:
     """Yield when messages between NPUs were on their way, which are no phases of a dimension, for both NPUs.
 
-    Without single messages, of the two rows of a message the sender's ends first. The receiver's begins when the NPU
-    is ready to receive, which may be long before the message is sent.
+    Without single messages they are told as far as receivers wait for them. Of a message's two rows the sender's ends
+    first. The receiver's begins when the NPU is ready to receive, which may be long before the message is sent.
     """
     names = ("collective", "npu", "start_ps", "end_ps")
     parts = [_NO_SPANS[:1] * len(names)]

@@ -169,12 +169,6 @@ FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
     return found->second;
 }
 
-const std::vector<FlowUse>&
-FlowMessageTransport::ForthOf(const Queue& queue)
-{
-    return queue.isCut ? *m_links.insert({{NOWHERE, 1.0}}).first : *queue.forth;
-}
-
 const std::vector<FlowUse>*
 FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines)
 {
@@ -239,46 +233,43 @@ FlowMessageTransport::SetWindows(Way& way, const FlowTransportKind& kind, uint64
     way.inFlightBytes = kind.inFlightBytes > 0 ? static_cast<int64_t>(bytes) : kind.inFlightBytes;
 }
 
-FlowMessageTransport::Ends
-FlowMessageTransport::EndsOf(const Queue& queue) const
+void
+FlowMessageTransport::FindWays(Queue& queue)
 {
     const Pair& pair = m_pairs[queue.pair];
     const FlowTransportKind& kind = m_context.transports[pair.kind];
     const uint32_t from = m_context.hostOfNpu[pair.sender];
     const uint32_t to = m_context.hostOfNpu[pair.receiver];
-    if (!kind.tcpPorts)
+    uint32_t data = 0;
+    uint32_t answer = 0;
+    if (kind.tcpPorts)
+    {
+        const uint32_t listens = TcpMessageTransport::LISTEN_PORT;
+        const uint32_t source = m_context.baseAddress + from;
+        const uint32_t destination = m_context.baseAddress + to;
+        data = FabricHashConnection(source, destination, uint32_t{pair.port} << 16 | listens);
+        answer = FabricHashConnection(destination, source, listens << 16 | pair.port);
+    }
+    else
     {
         const RoceFlowHashes hashes(pair.sender, pair.receiver, queue.number, kind.portOfMessage);
-        return {from, to, hashes.data, hashes.answer};
+        data = hashes.data;
+        answer = hashes.answer;
     }
-    const uint32_t listens = TcpMessageTransport::LISTEN_PORT;
-    const uint32_t source = m_context.baseAddress + from;
-    const uint32_t destination = m_context.baseAddress + to;
-    return {from,
-            to,
-            FabricHashConnection(source, destination, uint32_t{pair.port} << 16 | listens),
-            FabricHashConnection(destination, source, listens << 16 | pair.port)};
-}
-
-void
-FlowMessageTransport::FindWays(Queue& queue)
-{
-    const auto [from, to, data, answer] = EndsOf(queue);
     const std::vector<FlowLine> forth = m_paths.Find(from, to, data);
     queue.back = LinksOf(m_paths.Find(to, from, answer));
-    queue.isCut = forth.empty();
-    if (queue.isCut)
+    queue.forth = LinksOf(forth);
+    if (forth.empty())
     {
+        queue.forth = &*m_links.insert({{NOWHERE, 1.0}}).first;
         if (queue.way == NO_WAY)
         {
-            queue.forth = &ForthOf(queue);
             FabricPort* nic = PeekPointer(m_context.hosts[from]->GetPort(0));
             queue.way = WayOf(queue, {{nic, 1.0}}); // all that is known before there is a way
             queue.narrowestBps = nic->GetRateBps();
         }
         return;
     }
-    queue.forth = LinksOf(forth);
     queue.way = WayOf(queue, forth);
     double narrowestBps = FlowShares::NO_LIMIT;
     for (const FlowLine& line : forth)
@@ -394,7 +385,7 @@ FlowMessageTransport::Begin(uint32_t number)
     const Way& way = m_ways[queue.way];
     const uint64_t opening = way.windowBytes > 0 ? way.windowBytes : way.firstWindowBytes;
     const FlowPackets packets(kind, queue.messages.front().bytes);
-    FlowDemand demand{ForthOf(queue), *queue.back};
+    FlowDemand demand{*queue.forth, *queue.back};
     const auto wireBytes = static_cast<double>(packets.WireBytes(kind));
     const uint64_t bytes = queue.messages.front().bytes;
     const uint64_t after = queue.sentBytes + bytes;
@@ -542,7 +533,7 @@ FlowMessageTransport::GoOn(Queue& queue, bool anew)
         const uint64_t left = queue.course.Turn(WindowOf(queue), bytes, nowPs);
         queue.cap = FindCap(queue, left, wireBytes, CapOf(queue), false);
     }
-    m_network.Move(queue.flow, ForthOf(queue), *queue.back, queue.cap);
+    m_network.Move(queue.flow, *queue.forth, *queue.back, queue.cap);
 }
 
 CollectiveMessage
@@ -604,24 +595,6 @@ FlowMessageTransport::FlowPassed(uint32_t flow)
     const Sent& sent = m_sent[flow];
     Deliver(m_queues[sent.queue], sent.message, sent.beganPs, m_queued->GetWaits(flow));
     Free(sent.queue);
-}
-
-std::vector<FlowUse>
-FlowMessageTransport::FindOnward(uint32_t flow, std::span<const uint32_t> passed)
-{
-    const auto [from, to, data, answer] = EndsOf(m_queues[m_queueOf[flow]]);
-    std::vector<FlowLine> lines;
-    for (const uint32_t link : passed)
-    {
-        lines.push_back({m_portOf[link], 1.0});
-    }
-    std::vector<FlowUse> onward;
-    for (const FlowLine& line : m_paths.FindOne(std::move(lines), from, to, data))
-    {
-        onward.push_back({LinkOf(line.port, false), 1.0});
-    }
-    onward.erase(onward.begin(), onward.begin() + std::min(onward.size(), passed.size()));
-    return onward;
 }
 
 void
@@ -787,30 +760,23 @@ FlowMessageTransport::AccountOf(const Queue& queue,
 }
 
 void
-FlowMessageTransport::ChangeLine(uint32_t link)
-{
-    const FabricPort& port = *m_portOf[link];
-    const double rate = port.IsUp() && !port.IsSilent() ? BytesPerPs(port.GetRateBps()) : 0.0;
-    if (!m_queued)
-    {
-        m_network.SetRate(link, rate);
-        return;
-    }
-    m_queued->SetLine(link, rate, port.GetDelayPs());
-    if (!port.IsUp())
-    {
-        m_queued->Lose(link);
-    }
-}
-
-void
 FlowMessageTransport::RoutesChanged()
 {
     // Links that come up now are not up yet.
     Simulator::ScheduleNow([this] {
         for (uint32_t link = 1; link < m_portOf.size(); ++link)
         {
-            ChangeLine(link);
+            const FabricPort& port = *m_portOf[link];
+            const double rate =
+                port.IsUp() && !port.IsSilent() ? BytesPerPs(port.GetRateBps()) : 0.0;
+            if (m_queued)
+            {
+                m_queued->SetRate(link, rate);
+            }
+            else
+            {
+                m_network.SetRate(link, rate);
+            }
         }
         // Ways are found by what their lines were like, and have the ports of one pair.
         m_wayOf.clear();
@@ -824,14 +790,6 @@ FlowMessageTransport::RoutesChanged()
                 GoOn(queue,
                      narrowestBps != queue.narrowestBps ||
                          !m_ways[before].HasWindowsOf(m_ways[queue.way]));
-            }
-        }
-        for (uint32_t flow = 0; m_queued && flow < m_queueOf.size(); ++flow)
-        {
-            if (m_queued->IsUnderWay(flow))
-            {
-                const Queue& queue = m_queues[m_queueOf[flow]];
-                m_queued->Move(flow, ForthOf(queue), *queue.back);
             }
         }
     });

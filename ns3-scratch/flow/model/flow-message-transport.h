@@ -21,7 +21,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -67,7 +66,6 @@ class FlowMessageTransport : public MessageTransport,
     void FlowEnded(uint32_t flow) override;
     void FlowSent(uint32_t flow) override;
     void FlowPassed(uint32_t flow) override;
-    std::vector<FlowUse> FindOnward(uint32_t flow, std::span<const uint32_t> passed) override;
     /// Flows take the ways that the tables name now, and lines have the rates of now.
     void RoutesChanged() override;
 
@@ -121,7 +119,7 @@ class FlowMessageTransport : public MessageTransport,
     /// One of the queue pairs of two NPUs.
     struct Queue
     {
-        const std::vector<FlowUse>* forth{nullptr}; //!< links of its data, the last if it is cut
+        const std::vector<FlowUse>* forth{nullptr}; //!< links of its data
         const std::vector<FlowUse>* back{nullptr};  //!< links of its acknowledgements
         uint32_t pair{0};                           //!< number of its NPUs
         uint32_t number{0};                         //!< of the queue pair among theirs
@@ -136,18 +134,8 @@ class FlowMessageTransport : public MessageTransport,
         int64_t openPs{0};                          //!< when it is opened
         int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
-        bool isCut{false};                          //!< nothing leads to its receiver
         int64_t beganPs{0};                         //!< when the flow began
         std::deque<CollectiveMessage> messages;     //!< the first is under way
-    };
-
-    /// Hosts at the ends of a queue, and the hashes by which its packets find their way.
-    struct Ends
-    {
-        uint32_t from;   //!< sends
-        uint32_t to;     //!< receives
-        uint32_t data;   //!< hash of packets
-        uint32_t answer; //!< hash of acknowledgements
     };
 
     /// A message whose flow has left its sender.
@@ -204,12 +192,8 @@ class FlowMessageTransport : public MessageTransport,
     uint32_t TakeTurn(uint32_t pair);
     /// \return a queue, new or used again. \param number of the queue pair among its NPUs'
     uint32_t OpenQueue(uint32_t pair, uint32_t number);
-    /// \return the ends of a queue
-    Ends EndsOf(const Queue& queue) const;
     /// Find the ways of a queue.
     void FindWays(Queue& queue);
-    /// \return links of a queue's data from now on, which stay there
-    const std::vector<FlowUse>& ForthOf(const Queue& queue);
     /// \return links of lines, which stay there
     const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines);
     /// \return number of a line's link. \param isFirst of a way, a sender's own
@@ -235,8 +219,6 @@ class FlowMessageTransport : public MessageTransport,
     double CapOf(const Queue& queue) const;
     /// \return from the first packet of a window to its acknowledgement, which others may wait for
     double WindowTripPs(const Queue& queue, uint64_t windowBytes) const;
-    /// A line may have another rate or delay from now on, or be down.
-    void ChangeLine(uint32_t link);
     /// A message goes on, on a way that may be new. \param anew windows let out otherwise
     void GoOn(Queue& queue, bool anew);
     /// The first message of a queue has left its sender: the next one goes.

@@ -63,22 +63,17 @@ FlowPaths::Find(uint32_t from, uint32_t to, uint32_t flowHash) const
         return {};
     }
     FabricPort* first = PeekPointer(nic.GetPort(number));
-    return m_spreads ? FindAll(first, to) : FindOne({{first, 1.0}}, from, to, flowHash);
+    return m_spreads ? FindAll(first, to) : FindOne(first, from, to, flowHash);
 }
 
 std::vector<FlowLine>
-FlowPaths::FindOne(std::vector<FlowLine> lines, uint32_t from, uint32_t to, uint32_t flowHash) const
+FlowPaths::FindOne(FabricPort* port, uint32_t from, uint32_t to, uint32_t flowHash) const
 {
     FabricFrame frame;
     frame.source = from;
     frame.destination = to;
     frame.flowHash = flowHash;
-    for (std::size_t line = 0; line + 1 < lines.size(); ++line)
-    {
-        SwitchBehind(*lines[line].port)->FindWays(frame); // a packet may have turned there
-        frame.switches++;
-    }
-    FabricPort* port = lines.back().port;
+    std::vector<FlowLine> lines{{port, 1.0}};
     while (FabricSwitch* node = SwitchBehind(*port))
     {
         const FabricRoutes::Ports choices = node->FindWays(frame);

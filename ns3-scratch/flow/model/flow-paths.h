@@ -40,15 +40,12 @@ class FlowPaths
      */
     std::vector<FlowLine> Find(uint32_t from, uint32_t to, uint32_t flowHash) const;
 
-    /// \param passed lines that packets have crossed, one after the other \param from a host
-    /// \param to another \param flowHash hash of the flow \return these and those that the packets
-    /// cross next; none if the tables lead nowhere
-    std::vector<FlowLine> FindOne(std::vector<FlowLine> passed,
+  private:
+    /// \return the lines of the one way that a hash chooses
+    std::vector<FlowLine> FindOne(FabricPort* first,
                                   uint32_t from,
                                   uint32_t to,
                                   uint32_t flowHash) const;
-
-  private:
     /// \return the lines of all ways, with the share of each
     std::vector<FlowLine> FindAll(FabricPort* first, uint32_t to) const;
     /// \param node a switch \param choices its ports that lead on \param place of one

@@ -59,9 +59,20 @@ double
 FlowQueues::FreeOf(const Link& link)
 {
     const double free = link.rate - link.kept;
-    // Where answers take all of a line, or it carries nothing, what is left is rounding.
-    const bool hasRoom = link.rate > 0.0 && free > link.rate * RATE_CLOSE;
-    return !link.sends ? link.rate : hasRoom ? free : 0.0;
+    // Where answers take all of a line, what is left is rounding.
+    return !link.sends ? link.rate : free > link.rate * RATE_CLOSE ? free : 0.0;
+}
+
+void
+FlowQueues::SetRate(uint32_t number, double rate)
+{
+    Link& link = m_links[number];
+    m_nowPs = Simulator::Now().GetTimeStep();
+    Settle(number);
+    link.rate = rate;
+    link.stale = true;
+    Mark(number);
+    ScheduleNext();
 }
 
 uint32_t
@@ -82,47 +93,22 @@ FlowQueues::Begin(const FlowDemand& demand)
 {
     const uint32_t number = AddFlow();
     m_nowPs = Simulator::Now().GetTimeStep();
+    const uint32_t first = demand.forth.front().link;
+    Link& link = m_links[first];
+    Settle(first);
     Flow& flow = m_flows[number];
     flow.demand = demand;
     flow.answered = 0.0;
+    flow.beganPs = m_nowPs;
     flow.turn = m_begun++;
     flow.waits.clear();
-    flow.hops.clear();
-    flow.source = AddHops(flow, FlowShares::NONE, demand.forth);
-    flow.branches = 1;
-    flow.sent = false;
-    flow.lost = 0.0;
-    Send(number, demand.bytes);
+    flow.slots.assign(demand.forth.size(), FlowShares::NONE);
+    flow.slots[0] = link.members.size();
+    link.members.push_back({number, 0});
+    link.ends.emplace(link.served + demand.bytes, number);
+    Mark(first);
     ScheduleNext();
     return number;
-}
-
-uint32_t
-FlowQueues::AddHops(Flow& flow, uint32_t before, std::span<const FlowUse> way)
-{
-    const uint32_t first = flow.hops.size();
-    for (const FlowUse& use : way)
-    {
-        const uint32_t place = flow.hops.size();
-        flow.hops.push_back({use.link, before, place + 1});
-        before = place;
-    }
-    flow.hops.back().next = ARRIVED;
-    return first;
-}
-
-void
-FlowQueues::Send(uint32_t number, double bytes)
-{
-    Flow& flow = m_flows[number];
-    Hop& hop = flow.hops[flow.source];
-    Link& link = m_links[hop.link];
-    Settle(hop.link);
-    flow.beganPs = m_nowPs;
-    hop.slot = link.members.size();
-    link.members.push_back({number, flow.source});
-    link.ends.emplace(link.served + bytes, number);
-    Mark(hop.link);
 }
 
 void
@@ -164,35 +150,23 @@ FlowQueues::Settle(uint32_t number)
 }
 
 FlowQueues::Member&
-FlowQueues::MemberOf(uint32_t flow, uint32_t place)
+FlowQueues::MemberOf(uint32_t number, const Change& change)
 {
-    std::vector<Hop>& hops = m_flows[flow].hops;
-    Hop& hop = hops[place];
-    Link& link = m_links[hop.link];
-    if (hop.slot == FlowShares::NONE)
+    Link& link = m_links[number];
+    uint32_t& slot = m_flows[change.flow].slots[change.place];
+    if (slot == FlowShares::NONE)
     {
-        hop.slot = link.members.size();
+        slot = link.members.size();
         Member& member = link.members.emplace_back();
-        member.flow = flow;
-        member.place = place;
+        member.flow = change.flow;
+        member.place = change.place;
         member.sincePs = m_nowPs;
-        const bool comes = hop.before != FlowShares::NONE;
+        const std::span<const FlowUse> forth = m_flows[change.flow].demand.forth;
+        const bool comes = change.place > 0;
         member.gate =
-            m_rooms.FindGate(hop.link, comes ? hops[hop.before].link : FlowRooms::NOWHERE);
+            m_rooms.FindGate(number, comes ? forth[change.place - 1].link : FlowRooms::NOWHERE);
     }
-    return link.members[hop.slot];
-}
-
-void
-FlowQueues::Pipe(uint32_t number, std::vector<Change> changes)
-{
-    if (!changes.empty())
-    {
-        Link& link = m_links[number];
-        link.arrivalPs = std::max(link.arrivalPs, m_nowPs + link.delayPs);
-        link.pipe.push_back(std::move(changes));
-        Push(Kind::ARRIVAL, number, link.arrivalPs - m_nowPs);
-    }
+    return link.members[slot];
 }
 
 void
@@ -241,7 +215,7 @@ FlowQueues::PartTails(Link& link)
     }
     std::vector<Part>& parts = link.mixtures.back().parts;
     const auto memberOf = [this, &link](const Part& part) -> Member& {
-        return link.members[m_flows[part.flow].hops[part.place].slot];
+        return link.members[m_flows[part.flow].slots[part.place]];
     };
     const auto first = std::partition(parts.begin(), parts.end(), [&memberOf](const Part& part) {
         const Member& member = memberOf(part);
@@ -255,7 +229,7 @@ FlowQueues::PartTails(Link& link)
     const auto orderOf = [this, &memberOf](const Part& part) {
         const Flow& flow = m_flows[part.flow];
         return std::tuple(memberOf(part).lastPs,
-                          ~flow.hops[flow.hops[part.place].before].link,
+                          ~flow.demand.forth[part.place - 1].link,
                           flow.turn);
     };
     std::sort(first, parts.end(), [&orderOf](const Part& one, const Part& other) {
@@ -316,9 +290,9 @@ FlowQueues::GrainAfterPs(const Link& link, double free) const
 }
 
 void
-FlowQueues::Come(uint32_t flow, uint32_t place, double rate, bool last)
+FlowQueues::Come(const Change& change)
 {
-    const uint32_t number = m_flows[flow].hops[place].link;
+    const uint32_t number = m_flows[change.flow].demand.forth[change.place].link;
     Link& link = m_links[number];
     Settle(number);
     if (link.open)
@@ -331,16 +305,16 @@ FlowQueues::Come(uint32_t flow, uint32_t place, double rate, bool last)
         link.mixed = true;
         CompleteGrain(link);
     }
-    Member& member = MemberOf(flow, place);
+    Member& member = MemberOf(number, change);
     if (link.backlog)
     {
         member.bytes += member.coming * static_cast<double>(m_nowPs - member.sincePs);
         member.sincePs = m_nowPs;
     }
-    m_rooms.Grow(member.gate, rate - member.coming, m_nowPs);
-    link.coming += rate - member.coming;
-    member.coming = rate;
-    if (last)
+    m_rooms.Grow(member.gate, change.rate - member.coming, m_nowPs);
+    link.coming += change.rate - member.coming;
+    member.coming = change.rate;
+    if (change.last)
     {
         member.ended = true;
         member.lastPs = m_nowPs;
@@ -353,7 +327,7 @@ FlowQueues::TakeNext(Link& link)
 {
     for (const Part& part : link.mixtures.front().parts)
     {
-        link.members[m_flows[part.flow].hops[part.place].slot].mixtures--;
+        link.members[m_flows[part.flow].slots[part.place]].mixtures--;
     }
     link.mixtures.pop_front();
     link.stale = true;
@@ -436,7 +410,7 @@ FlowQueues::Serve(uint32_t number)
             const Mixture& mixture = link.mixtures.front();
             for (const Part& part : mixture.parts)
             {
-                link.members[m_flows[part.flow].hops[part.place].slot].next =
+                link.members[m_flows[part.flow].slots[part.place]].next =
                     part.bytes * free / mixture.bytes;
             }
         }
@@ -480,20 +454,20 @@ FlowQueues::Tell(uint32_t number)
             continue;
         }
         Flow& flow = m_flows[member.flow];
-        const bool arrives = flow.hops[member.place].next == ARRIVED;
+        const uint32_t next = member.place + 1;
         if (m_meter.IsUsed())
         {
             m_meter.Change(number, rate - member.leaving, m_nowPs);
         }
         m_rooms.Grow(member.gate, member.leaving - rate, m_nowPs);
         member.leaving = rate;
-        if (arrives)
+        if (next < flow.demand.forth.size())
         {
-            Follow(flow, ArrivingOf(flow), link.delayPs);
+            changes.push_back({member.flow, next, rate, out});
         }
         else
         {
-            changes.push_back({member.flow, member.place, rate, out});
+            Follow(flow, rate, link.delayPs);
         }
         if (!out)
         {
@@ -501,30 +475,22 @@ FlowQueues::Tell(uint32_t number)
             continue;
         }
         Wait(flow, member.place, m_nowPs - member.lastPs);
-        if (arrives && EndBranch(member.flow))
+        if (next == flow.demand.forth.size())
         {
             m_done.push_back(member.flow);
         }
         Leave(number, slot);
     }
-    Pipe(number, std::move(changes));
+    if (!changes.empty())
+    {
+        link.pipe.push_back(std::move(changes));
+        Push(Kind::ARRIVAL, number, link.delayPs);
+    }
     for (const uint32_t flow : m_done)
     {
-        Finish(flow);
+        m_owner.FlowPassed(flow);
+        m_free.push_back(flow);
     }
-}
-
-bool
-FlowQueues::EndBranch(uint32_t flow)
-{
-    return --m_flows[flow].branches == 0;
-}
-
-void
-FlowQueues::Finish(uint32_t flow)
-{
-    m_owner.FlowPassed(flow);
-    m_free.push_back(flow);
 }
 
 void
@@ -534,18 +500,14 @@ FlowQueues::Wait(Flow& flow, uint32_t place, int64_t waitedPs)
     {
         return;
     }
-    const auto slowerOf = [this, &flow](double rate, uint32_t each) {
-        const double line = m_links[flow.hops[each].link].rate;
-        return line > 0.0 ? std::min(rate, line) : rate;
-    };
+    const std::span<const FlowUse> forth = flow.demand.forth;
     double before = FlowShares::NO_LIMIT; // so fast the bytes come alone
-    for (uint32_t each = flow.hops[place].before; each != FlowShares::NONE;
-         each = flow.hops[each].before)
+    for (const FlowUse& use : forth.first(place))
     {
-        before = slowerOf(before, each);
+        before = std::min(before, m_links[use.link].rate);
     }
-    const uint32_t number = flow.hops[place].link;
-    const double slower = slowerOf(before, place);
+    const uint32_t number = forth[place].link;
+    const double slower = std::min(before, m_links[number].rate);
     const double ownPs = flow.demand.bytes / slower - flow.demand.bytes / before;
     flow.waits.push_back({number, static_cast<double>(waitedPs) - ownPs});
 }
@@ -554,15 +516,12 @@ void
 FlowQueues::Leave(uint32_t number, uint32_t slot)
 {
     Link& link = m_links[number];
-    const auto hopOf = [this](const Member& member) -> Hop& {
-        return m_flows[member.flow].hops[member.place];
-    };
-    hopOf(link.members[slot]).slot = FlowShares::NONE;
+    m_flows[link.members[slot].flow].slots[link.members[slot].place] = FlowShares::NONE;
     link.members[slot] = link.members.back();
     link.members.pop_back();
     if (slot < link.members.size())
     {
-        hopOf(link.members[slot]).slot = slot;
+        m_flows[link.members[slot].flow].slots[link.members[slot].place] = slot;
     }
     if (link.members.empty())
     {
@@ -591,31 +550,25 @@ FlowQueues::Share(uint32_t number)
     {
         Link& link = m_links[number];
         Flow& flow = m_flows[each];
-        const uint32_t place = std::exchange(flow.source, FlowShares::NONE);
-        const uint32_t slot = flow.hops[place].slot;
+        const uint32_t slot = flow.slots[0];
         m_meter.Change(number, -link.members[slot].leaving, m_nowPs);
-        Wait(flow, place, m_nowPs - flow.beganPs);
+        Wait(flow, 0, m_nowPs - flow.beganPs);
         Leave(number, slot);
-        if (flow.hops[place].next != ARRIVED)
+        if (flow.demand.forth.size() > 1)
         {
-            changes.push_back({each, place, 0.0, true});
+            changes.push_back({each, 1, 0.0, true});
         }
         else
         {
-            Follow(flow, ArrivingOf(flow), link.delayPs);
-            if (EndBranch(each))
-            {
-                passed.push_back(each);
-            }
+            Follow(flow, 0.0, link.delayPs);
+            passed.push_back(each);
         }
-        if (!std::exchange(flow.sent, true))
-        {
-            m_owner.FlowSent(each);
-        }
+        m_owner.FlowSent(each);
     }
     for (const uint32_t each : passed)
     {
-        Finish(each);
+        m_owner.FlowPassed(each);
+        m_free.push_back(each);
     }
     Link& link = m_links[number];
     link.dirty = false;
@@ -624,26 +577,16 @@ FlowQueues::Share(uint32_t number)
     {
         member.next = link.share;
     }
-    Pipe(number, std::move(changes));
+    if (!changes.empty())
+    {
+        link.pipe.push_back(std::move(changes));
+        Push(Kind::ARRIVAL, number, link.delayPs);
+    }
     Tell(number);
     if (link.share > 0.0)
     {
         Push(Kind::SERVE, number, Lasting(link.ends.top().first - link.served, link.share));
     }
-}
-
-double
-FlowQueues::ArrivingOf(const Flow& flow) const
-{
-    double rate = 0.0;
-    for (const Hop& hop : flow.hops)
-    {
-        if (hop.next == ARRIVED && hop.slot != FlowShares::NONE)
-        {
-            rate += m_links[hop.link].members[hop.slot].leaving;
-        }
-    }
-    return rate;
 }
 
 void
@@ -712,32 +655,13 @@ FlowQueues::ChangeAnswers(uint32_t number)
         if (link.answers == FlowShares::NONE)
         {
             link.answers = AddFlow();
-            m_flows[link.answers].demand = {};
-            m_flows[link.answers].hops = {{number, FlowShares::NONE}};
+            m_answers.push_back({number, 1.0});
+            m_flows[link.answers].demand = {{&m_answers.back(), 1}, {}};
+            m_flows[link.answers].slots = {FlowShares::NONE};
         }
-        Come(link.answers, 0, link.load, false);
+        Come({link.answers, 0, link.load, false});
     }
     link.kept = link.load;
-}
-
-void
-FlowQueues::Arrive(uint32_t number)
-{
-    std::deque<std::vector<Change>>& pipe = m_links[number].pipe;
-    const std::vector<Change> changes = std::move(pipe.front());
-    pipe.pop_front();
-    for (const Change& change : changes)
-    {
-        const uint32_t next = m_flows[change.flow].hops[change.place].next;
-        if (next != LOST)
-        {
-            Come(change.flow, next, change.rate, change.last);
-        }
-        else if (change.last && EndBranch(change.flow))
-        {
-            Finish(change.flow);
-        }
-    }
 }
 
 void
@@ -760,7 +684,12 @@ FlowQueues::Pass()
         }
         else if (event.kind == Kind::ARRIVAL)
         {
-            Arrive(event.link);
+            const std::vector<Change> changes = std::move(link.pipe.front());
+            link.pipe.pop_front();
+            for (const Change& change : changes)
+            {
+                Come(change);
+            }
         }
         else if (link.dirty || link.version == event.version)
         {

@@ -25,9 +25,6 @@ class FlowQueuesOwner
     virtual void FlowSent(uint32_t flow) = 0;
     /// \param flow one whose last byte has left its last queue; its number may be used again
     virtual void FlowPassed(uint32_t flow) = 0;
-    /// \param flow one that moves \param passed links that bytes of it have crossed \return those
-    /// that these bytes cross from now on, none if nothing leads on
-    virtual std::vector<FlowUse> FindOnward(uint32_t flow, std::span<const uint32_t> passed) = 0;
 };
 
 /// The least that a mixture holds before another one begins.
@@ -51,11 +48,6 @@ struct FlowGrain
  * If flows' last bytes are in one mixture, their last packets leave behind it, one after the other
  * as from a queue of packets, at most MOST_TAILS times; so flows in step don't stay so.
  *
- * Where ways change, bytes that come to a switch go on by the new way from there, and the sender
- * sends by its own; so a flow may have several branches, and has passed when all have ended. A line
- * that goes down loses its queue, and a switch without a way what comes to it: senders send that
- * again at once. Bytes don't overtake each other on a line whose delay changes.
- *
  * Acknowledgements begin when bytes arrive, follow rates in steps as those of FlowNetwork do, and
  * wait in a queue as one more flow. They come to the next queue as if they hadn't waited. A
  * sender's line has for data what they leave.
@@ -78,14 +70,8 @@ class FlowQueues
     /// \param rate bytes per picosecond of a new link \param delayPs from its end to the next queue
     /// \param sends whether it is a sender's own \return its number: 0, 1, ...
     uint32_t AddLink(double rate, int64_t delayPs, bool sends);
-    /// \param link a link \param rate that it has from now on, 0 if it carries nothing \param
-    /// delayPs that it has from now on
-    void SetLine(uint32_t link, double rate, int64_t delayPs);
-    /// \param link a link in front of which all is lost: senders send it again once Move is called
-    void Lose(uint32_t link);
-    /// \param flow one whose way may be another one from now on \param forth links from its sender
-    /// \param back those of its acknowledgements
-    void Move(uint32_t flow, std::span<const FlowUse> forth, std::span<const FlowUse> back);
+    /// \param link a link \param rate that it has from now on
+    void SetRate(uint32_t link, double rate);
     /// \param demand of a flow that begins now; it has one way, and no cap \return its number
     uint32_t Begin(const FlowDemand& demand);
 
@@ -96,12 +82,6 @@ class FlowQueues
         return m_flows[flow].waits;
     }
 
-    /// \param flow a number \return whether it is that of a flow that has begun and not passed
-    bool IsUnderWay(uint32_t flow) const
-    {
-        return flow < m_flows.size() && m_flows[flow].branches > 0;
-    }
-
     /// \return how often the shares of a line were found anew
     uint64_t GetSolutions() const
     {
@@ -109,14 +89,11 @@ class FlowQueues
     }
 
   private:
-    static constexpr uint32_t ARRIVED = FlowShares::NONE; //!< behind the last hop
-    static constexpr uint32_t LOST = ARRIVED - 1; //!< behind one from which nothing leads on
-
     /// A flow on a link.
     struct Member
     {
         uint32_t flow;                  //!< its number
-        uint32_t place;                 //!< which of its hops this is
+        uint32_t place;                 //!< which of its links this is
         double coming{0.0};             //!< bytes per picosecond into the queue
         double leaving{0.0};            //!< and out of it
         double next{0.0};               //!< out of it from now on, while that is found
@@ -132,7 +109,7 @@ class FlowQueues
     struct Part
     {
         uint32_t flow;  //!< its number
-        uint32_t place; //!< which of its hops this is
+        uint32_t place; //!< which of its links this is
         double bytes;   //!< of it
     };
 
@@ -147,7 +124,7 @@ class FlowQueues
     struct Change
     {
         uint32_t flow;  //!< its number
-        uint32_t place; //!< which of its hops is in front
+        uint32_t place; //!< which of its links is told
         double rate;    //!< from then on
         bool last;      //!< it has ended
     };
@@ -182,16 +159,6 @@ class FlowQueues
                             std::greater<>>
             ends;                             //!< of a sender's flows, by bytes that each got
         std::deque<std::vector<Change>> pipe; //!< changes on their way to the next queues
-        int64_t arrivalPs{0};                 //!< of the last of these
-    };
-
-    /// A link on the way of a flow.
-    struct Hop
-    {
-        uint32_t link;                   //!< its number
-        uint32_t before;                 //!< the hop from which bytes come, or NONE
-        uint32_t next{ARRIVED};          //!< where they go on
-        uint32_t slot{FlowShares::NONE}; //!< its place among the members of the link
     };
 
     /// A flow.
@@ -202,11 +169,7 @@ class FlowQueues
         int64_t beganPs{0};          //!< when
         uint64_t turn{0};            //!< how many began before
         std::vector<FlowWait> waits; //!< of its last byte, if tallied
-        std::vector<Hop> hops;       //!< of its ways
-        uint32_t source{0};          //!< the hop by which its sender sends, or NONE
-        uint32_t branches{0};        //!< that have not ended; 0: it isn't under way
-        bool sent{false};            //!< its last byte has left its sender once
-        double lost{0.0};            //!< bytes to send again
+        std::vector<uint32_t> slots; //!< its place among the members of each link
     };
 
     /// What an event is about; of one time, those of an earlier kind are first.
@@ -264,30 +227,10 @@ class FlowQueues
     void Mark(uint32_t link);
     /// Bring what is in a queue up to date.
     void Settle(uint32_t link);
-    /// \return the first of new hops of a flow \param before the hop in front of them, or NONE
-    static uint32_t AddHops(Flow& flow, uint32_t before, std::span<const FlowUse> way);
-    /// The sender of a flow sends bytes by its source.
-    void Send(uint32_t flow, double bytes);
-    /// \return the member that a flow has at a hop, maybe a new one
-    Member& MemberOf(uint32_t flow, uint32_t place);
-    /// Changes come to the next queues, not before those on the line.
-    void Pipe(uint32_t link, std::vector<Change> changes);
-    /// Changes have crossed a link.
-    void Arrive(uint32_t link);
-    /// What comes into the queue of a hop changes. \param rate of the flow \param last it has ended
-    void Come(uint32_t flow, uint32_t place, double rate, bool last);
-    /// \return bytes of a flow in a queue that is up to date
-    double WaitingOf(const Link& link, const Member& member) const;
-    /// A line has another delay from now on.
-    void ChangeDelay(uint32_t link, int64_t delayPs);
-    /// Bytes of a flow that have crossed a hop may go on by another way.
-    void Turn(uint32_t flow, uint32_t place);
-    /// \return bytes that the sender of a flow has not sent, and doesn't send by its source
-    double TakeBack(uint32_t flow);
-    /// A branch of a flow has ended. \return whether the flow has passed
-    bool EndBranch(uint32_t flow);
-    /// A flow has passed.
-    void Finish(uint32_t flow);
+    /// \return the member of a link that a change is about
+    Member& MemberOf(uint32_t link, const Change& change);
+    /// What comes into a queue changes.
+    void Come(const Change& change);
     /// The mixture that grows is complete.
     void Complete(Link& link);
     /// The mixture that grows is complete if it has seen a change and is as large as a grain.
@@ -308,13 +251,11 @@ class FlowQueues
     void Tell(uint32_t link);
     /// \return whether nothing of a flow is left in front of a link
     static bool IsOut(const Link& link, const Member& member);
-    /// The last byte of a flow has waited. \param place in front of which of its hops
+    /// The last byte of a flow has waited. \param place in front of which of its links
     /// \param waitedPs how long; what its own bytes take there alone is left out
     void Wait(Flow& flow, uint32_t place, int64_t waitedPs);
     /// Take a flow out of a link.
     void Leave(uint32_t link, uint32_t slot);
-    /// \return the rate at which a flow arrives
-    double ArrivingOf(const Flow& flow) const;
     /// A flow's acknowledgements follow the rate at which it arrives.
     void Follow(Flow& flow, double rate, int64_t delayPs);
     /// Acknowledgements will take something else.
@@ -329,6 +270,7 @@ class FlowQueues
     FlowRooms& m_rooms;              //!< of switches
     std::vector<Link> m_links;       //!< by number
     std::vector<Flow> m_flows;       //!< by number
+    std::deque<FlowUse> m_answers;   //!< links of those
     std::vector<uint32_t> m_free;    //!< numbers to use again
     std::vector<uint32_t> m_touched; //!< by acknowledgements
     std::vector<uint32_t> m_done;    //!< that have just passed

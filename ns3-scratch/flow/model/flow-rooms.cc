@@ -117,17 +117,4 @@ FlowRooms::Grow(Gate* gate, double rate, int64_t nowPs)
     own.rate += rate;
 }
 
-void
-FlowRooms::Drop(Gate* gate, double bytes, int64_t nowPs)
-{
-    if (gate)
-    {
-        for (FlowLevel* level : {&gate->room->level, &gate->level})
-        {
-            level->Settle(nowPs);
-            level->bytes -= bytes;
-        }
-    }
-}
-
 } // namespace ns3

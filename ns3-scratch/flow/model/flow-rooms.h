@@ -83,9 +83,6 @@ class FlowRooms
     /// \param gate where bytes count, or none \param rate more bytes per picosecond from now on
     /// \param nowPs the time
     void Grow(Gate* gate, double rate, int64_t nowPs);
-    /// \param gate where bytes count, or none \param bytes that are lost there \param nowPs the
-    /// time
-    static void Drop(Gate* gate, double bytes, int64_t nowPs);
 
     /// \param lossless of which switches \return at how many ports there was no room
     uint64_t GetFull(bool lossless) const
