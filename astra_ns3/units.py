@@ -49,8 +49,8 @@ _FLOPS_UNITS: Mapping[str, int] = {
 _BYTE_RATE_UNITS: Mapping[str, int] = {f"{unit}/s": factor for unit, factor in _BYTE_UNITS.items()}
 _FREQUENCY_UNITS: Mapping[str, int] = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 _NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?)\s*([^\s0-9.+]*)", re.ASCII)
-_NUMBERS = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?(?: ?(?:[kKMGTPmunp]?i?(?:B|b/s|s)|min|h)\b)?")
-_NOUNS = re.compile(r"# ([a-z]+?)s?\b")
+_NUMBERS = re.compile(r"(?<![\w.'/-])\d[\d.,]*(?:e[+-]?\d+)?(?: ?(?:[kKMGTPmunp]?i?(?:B|b/s|s)|min|h)\b)?")
+_NOUNS = re.compile(r"# ([a-z]+?)(?:ies|y|es|e|s)*\b")
 _BITS = re.compile(r"([kKMGT]i?|)(?:b|bit|bits)(/s|)")
 _BYTES_PER_SECOND = re.compile(r"([kKMGT]?)(?:B|byte|bytes)(?:/s|ps)?")
 
@@ -191,7 +191,7 @@ BY_ENDING: Mapping[str, Callable[..., str]] = {"_ps": format_time, "_bps": forma
 
 
 def without_numbers(words: str) -> str:
-    """Return words with # for each number and its unit, and the nouns behind them in the singular."""
+    """Return words with # for each number and its unit, but for digits of names, and nouns behind them alike."""
     return _NOUNS.sub(r"# \1", _NUMBERS.sub("#", words))
 
 

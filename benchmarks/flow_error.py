@@ -374,6 +374,20 @@ def with_events() -> Iterator[Case]:
             yield Case(f"static window, {case}, {size}", topology, window, work, system)
 
 
+def on_tori() -> Iterator[Case]:
+    """Collectives without a control that pauses stop on tori."""
+    many = {"active-chunks-per-dimension": 64, "preferred-dataset-splits": 32}
+    names = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+    for buffer, shape in product(("4MiB", "16MiB"), ((4, 4), (8,), (2, 2, 4))):
+        rings = {
+            f"{name}-implementation": ["direct" if name == "all-to-all" else "ring"] * len(shape) for name in names
+        }
+        for size, kind, keys in product((1, 8), ("ALLREDUCE", "ALLGATHER", "ALLTOALL"), ({}, many)):
+            topology = torus(shape, {"buffer": buffer, "pfc": {}})
+            case = f"{buffer}, torus {'x'.join(map(str, shape))}, {kind} of {size} MiB{', many chunks' if keys else ''}"
+            yield Case(case, topology, roce("none"), collective(kind, size * MIB), rings | keys, target=0.25)
+
+
 def by_credit() -> Iterator[Case]:
     """Collectives beside random traffic that overloads lines, with one lane on a Clos network and four on a torus."""
     none = roce("none", payload=4096)

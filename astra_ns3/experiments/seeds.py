@@ -124,7 +124,11 @@ def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | Non
         "finish_ps": metadata.get("finish_ps"),
         "exposed_ps": metadata.get("exposed_ps"),
         "of_floor": None if floor is None else floor["share"],
-        "jobs": {job["name"]: job["finish_ps"] for job in metadata.get("jobs", ()) if "traffic" not in job},
+        "jobs": {
+            job["name"]: None if job.get("start_ps") is None else job["finish_ps"]
+            for job in metadata.get("jobs", ())
+            if "traffic" not in job
+        },
         "folder": None if folder is None else folder.name,
         "stopped": stop_document(error),
     }
@@ -145,9 +149,7 @@ def _document(
         "seeds_complete": len(complete),
         "finish": _spread([run["finish_ps"] for run in complete]),
         "exposed": _spread([run["exposed_ps"] for run in complete if run["exposed_ps"] is not None]),
-        "jobs": {
-            name: _spread([run["jobs"][name] for run in complete]) for name in (complete or [{"jobs": ()}])[0]["jobs"]
-        },
+        "jobs": _spreads_of_jobs(complete),
         "runs": list(runs),
         "not_run": list(seeds[len(runs) :]),
         "workload": {"source": workload.get("source"), "loop": workload.get("loop")},
@@ -174,6 +176,12 @@ def _held_fixed(first: RunDocument) -> list[str]:
         return ["paths: ecmp per-message-port hashes without a seed"]
     seed = routing["seed"]
     return [] if seed is None else [f"paths: routing.seed is {seed} in the network file"]
+
+
+def _spreads_of_jobs(runs: Sequence[SeedsDocument]) -> dict[str, Mapping[str, int | None] | None]:
+    """Return the spread of how long each job took in the runs in which it started."""
+    names = dict.fromkeys(name for run in runs for name in run["jobs"])
+    return {name: _spread([ps for run in runs if (ps := run["jobs"].get(name)) is not None]) for name in names}
 
 
 def _spread(times_ps: Sequence[int]) -> Mapping[str, int | None] | None:

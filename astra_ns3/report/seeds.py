@@ -29,7 +29,10 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
         ("seeds", f"{first} to {last}  ({document['seeds_complete']} of {document['seeds']} complete)"),
         *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),
-        *((f"job {name}", _spread_text(spread)) for name, spread in [*document["jobs"].items()][:_MOST_JOBS]),
+        *(
+            (f"job {name} took", "it never started" if spread is None else _spread_text(spread))
+            for name, spread in [*document["jobs"].items()][:_MOST_JOBS]
+        ),
         *_below_floor(document),
         *([("exposed communication", _spread_text(exposed))] if exposed or not document["seeds_complete"] else []),
         *([("held fixed", "nothing is drawn: all seeds gave the same")] if _all_alike(document) else []),

@@ -215,7 +215,7 @@ def test_several_seeds_have_the_spread_of_each_job(command: Command, scenario: s
         times = [jobs[number]["finish_ps"] for jobs in alone]
         spread = document["jobs"][name]
         assert (spread["minimum_ps"], spread["maximum_ps"], spread["mean_ps"]) == (*sorted(times), sum(times) // 2)
-        assert re.search(rf"^job {name} +[0-9]", finished.out, re.MULTILINE)
+        assert re.search(rf"^job {name} took +[0-9]", finished.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from astra_ns3 import units
 from astra_ns3.errors import InputError
-from astra_ns3.units import counted, ordinal
+from astra_ns3.units import counted, ordinal, without_numbers
 
 
 @pytest.mark.parametrize(
@@ -254,3 +254,10 @@ def test_ordinals_have_their_own_endings(number: int, words: str) -> None:
 def test_one_is_not_many(number: int, words: str) -> None:
     assert counted(number, "box", "boxes") == words
     assert counted(number, "cell").endswith("cell" if number == 1 else "cells")
+
+
+def test_words_are_alike_whose_numbers_differ_but_no_names() -> None:
+    alike = ("1 pass", "2 passes"), ("1 switch", "3 switches"), ("1 entry", "7 entries"), ("is 5 us", "is 1.2 ms")
+    assert all(without_numbers(one) == without_numbers(other) for one, other in alike)
+    apart = ("of 'web1'", "of 'web2'"), ("job-1: late", "job-2: late"), ("m1.yaml: 3", "m2.yaml: 3")
+    assert all(without_numbers(one) != without_numbers(other) for one, other in apart)
