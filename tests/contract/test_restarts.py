@@ -175,9 +175,9 @@ def test_a_job_that_needs_no_restart_gives_the_files_of_one_that_may_have_none(f
             assert one == other, name
     found = json.loads((tmp_path / "may" / "run.json").read_text("utf-8"))
     assert (found["jobs"][0]["restarts"], found["jobs"][0]["last_try_ps"]) == (0, 0)
-    for folder in (tmp_path / "may", tmp_path / "may" / "job-a"):  # the name of the key in older results
-        text = (folder / "run.json").read_text("utf-8")
-        (folder / "run.json").write_text(text.replace('"last_try_ps": 0', '"lost_ps": 7'), encoding="utf-8")
+    for place in (tmp_path / "may", tmp_path / "may" / "job-a"):  # the name of the key in older results
+        text = (place / "run.json").read_text("utf-8")
+        (place / "run.json").write_text(text.replace('"last_try_ps": 0', '"lost_ps": 7'), encoding="utf-8")
     older = ScenarioResult.load(tmp_path / "may")
     assert older.metadata["jobs"][0]["last_try_ps"] == older.tenants["a"].metadata["job"]["last_try_ps"] == 7
     plain = json.loads((tmp_path / "plain" / "run.json").read_text("utf-8"))
