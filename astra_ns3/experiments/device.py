@@ -31,15 +31,16 @@ def inside_share(network: AnyNetwork, workload: AnyWorkload, system: SystemConfi
         return 1.0
     compute = workload.file.compute
     share = compute.losses.scale_up_efficiency
-    if share == 1 or not _is_measured(compute):
+    device = _measured(compute)
+    if share == 1 or device is None:
         return share
-    return 1.0 if system.plays_nccl else min(share / share_counted(network), 1.0)
+    return 1.0 if system.plays_nccl else min(share / share_counted(network, device), 1.0)
 
 
 def left_to_nccl(compute: AnyCompute, system: SystemConfig) -> float | None:
     """Return the device's share of the lines inside nodes where NCCL's channels lose it; None: they don't."""
     share = compute.losses.scale_up_efficiency
-    return share if system.plays_nccl and share < 1 and _is_measured(compute) else None
+    return share if system.plays_nccl and share < 1 and _measured(compute) else None
 
 
 def network_as_reached(network: AnyNetwork, workload: AnyWorkload, system: SystemConfig) -> AnyNetwork:
@@ -87,11 +88,11 @@ def slowdown_on_device(slowdown: ComputeSlowdown | None, workload: AnyWorkload) 
     return slowdown.model_copy(update={"communication": communication})
 
 
-def _is_measured(compute: AnyCompute) -> bool:
-    """Whether the share of the lines inside a node is that of a listed device, and not the user's own."""
+def _measured(compute: AnyCompute) -> str | None:
+    """Return the listed device whose share of the lines inside a node holds; None: it is the user's own."""
     if not isinstance(compute, RooflineKeys) or compute.device is None or compute.scale_up_efficiency is not None:
-        return False
-    return DEVICES.get(compute.device.name) == compute.device
+        return None
+    return compute.device.name if DEVICES.get(compute.device.name) == compute.device else None
 
 
 def _reached(inside: ScaleUp, share: float) -> ScaleUp:

@@ -120,12 +120,13 @@ class Servers(NamedTuple):
     """Servers of equally many NPUs, one after the other; rates are those of the NPU, or server, that has least.
 
     ``outwards_bps``: an NPU's share of its server's lines outwards, or its own line to them if that is slower.
-    ``nics``: of the first server.
+    ``alone_bps``: what an NPU has of a NIC while the others are idle. ``nics``: of the first server.
     """
 
     npus: int
     inside: NpuLines
     outwards_bps: float
+    alone_bps: float
     nics: int
 
 
@@ -155,7 +156,9 @@ def equal_servers(graph: Graph) -> Servers | None:
     leading = {end for link in graph.links if graph.leads_out(link) for end in (link.a, link.b) if end >= graph.hosts}
     out_by_near = any(link.a in leading or link.b in leading for link in lines)
     own = near if out_by_near else NpuLines(graph, others)
-    return Servers(npus, near, min(min(outwards_bps) / npus, own.least_bps or inf), gcd(npus, len(nics)))
+    most_bps, shared = own.least_bps or inf, gcd(npus, len(nics))
+    share_bps, alone_bps = (min(min(outwards_bps) / parts, most_bps) for parts in (npus, shared))
+    return Servers(npus, near, share_bps, alone_bps, shared)
 
 
 def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ...] | None:

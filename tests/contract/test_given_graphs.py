@@ -224,6 +224,8 @@ def test_an_npus_own_line_to_its_nic_holds_it_back(nvlinks: bool, tmp_path: Path
     topology = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}
     network = parse_network({"topology": topology, "transport": "roce"})
     assert took_ns(network, "analytical", 2, 10**6) == 80_000 + 2 * 1000
+    told = validate(small_dlrm(), system_for(1), network, Options(backend="analytical")).warnings
+    assert not any("NPUs share NICs" in words for words in told)  # as it takes with the others idle
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5), (0, 4, 2, 1, 3, 5)])
@@ -254,6 +256,15 @@ def test_shares_of_nics_are_warned_of_with_what_a_message_alone_loses_by_them(
     assert len(found) == (share > 1)
     assert all(f"may take {lines * share} times as long" in words for words in found)
     assert took_ns(network, backend, 4, 10**6) == pytest.approx(lines * share * 20_000, abs=5_000)
+
+
+def test_pairs_of_a_node_are_warned_of_where_a_formula_takes_one_line_for_each() -> None:
+    inside = {"kind": "full-mesh", "link": NVLINK, "pairs": [[0, 1, 2], [1, 2, 1], [2, 3, 1], [0, 3, 1]]}
+    topology = {**nodes(), "scale_up": inside, "forwarding": {"by": "hosts", "switch": SWITCH}}
+    network = parse_network({"topology": topology, "transport": "roce"})
+    for backend, told in (("analytical", True), ("analytical-queues", True), ("flow", False)):
+        warnings = validate(small_dlrm(), system_for(2), network, Options(backend=backend)).warnings
+        assert any("pairs of scale_up" in words for words in warnings) == told
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

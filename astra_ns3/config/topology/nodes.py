@@ -51,8 +51,8 @@ class ScaleUp(ConfigModel):
     """NPU to switch, router to router, or NPU to NPU."""
     pairs: Annotated[tuple[tuple[int, int, Count], ...], Field(min_length=1)] | None = None
     """The pairs of a node's NPUs that are joined, each with its number of links: `[0, 1, 2]` are two between NPUs 0 and
-    1; only with kind full-mesh. Absent: one between every two. Other pairs need `forwarding: hosts`; paths prefer pairs
-    with more links."""
+    1; only with kind full-mesh. Absent: one between every two. Other pairs go over NICs, or with `forwarding: hosts`
+    through other NPUs; paths prefer pairs with more links."""
     injection: LinkChange = LinkChange()
     """NPU to router; only with kind ring. Absent: the router's two links together, no delay."""
     switch: SwitchConfig | None = None

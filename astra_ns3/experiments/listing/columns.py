@@ -148,7 +148,7 @@ def _source(run: FoundRun) -> str | None:
 def _tokens(run: FoundRun) -> int | None:
     """Return what a model trains on in a second."""
     found = at(run.metadata, "throughput.tokens_per_second")
-    return round(found) if isinstance(found, (int, float)) and isfinite(found) else None
+    return round(found) if isinstance(found, float) and isfinite(found) else None
 
 
 def is_complete(run: FoundRun) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
@@ -20,6 +22,8 @@ _NEAR_DELAY, _FAR_DELAY = "250ns", "500ns"
 _BUFFER = "64MiB"
 _ROUNDED = 1e-3
 """How far a line's rate may be from NCCL's, which people write in whole Gb/s."""
+_CAPABILITIES: Mapping[str, int] = {"V100": 70, "A100": 80, "H100": 90, "H200": 90, "B200": 100}
+"""NVIDIA's compute capabilities of devices, which servers have, too."""
 
 
 def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False) -> NetworkConfig:
@@ -52,11 +56,14 @@ def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False
     return parse_network(document, f"network of {servers} x {server.name}")
 
 
-def share_counted(network: AnyNetwork) -> float:
-    """Return the rate of lines inside servers over that of NVLinks in a data sheet, if NCCL's lies below it; else 1."""
-    place = place_of(network)
+def share_counted(network: AnyNetwork, device: str) -> float:
+    """Return the rate of lines inside servers over that in the data sheet of a device's NVLinks.
+
+    It is 1 for a rate below that of NCCL, and for any other device than GPUs of servers that NCCL knows.
+    """
+    place, capability = place_of(network), _CAPABILITIES.get(device.partition("-")[0])
     inside_gbps = place.inside_bps / 1e9
-    for server in SERVERS.values():
+    for server in (each for each in SERVERS.values() if each.compute_capability == capability):
         used = _used_links(server, place.npus) / server.nvlinks
         sheet_gbps = server.nvlink_gbytes_per_s * 8 * used
         if nvlink_gbytes_per_s(server) * 8 * used * (1 - _ROUNDED) <= inside_gbps <= sheet_gbps:

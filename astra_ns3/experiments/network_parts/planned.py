@@ -31,7 +31,7 @@ from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.changes import states_in_time, switches_in_time
 from astra_ns3.topology.checks import check_topology, idle_routing, unequal_ways
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.npu_lines import NpuLines
+from astra_ns3.topology.npu_lines import NpuLines, equal_servers
 from astra_ns3.topology.parts import lines_inside
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transports
@@ -46,6 +46,8 @@ RENDEZVOUS_BYTES = 8192
 
 _CROSSINGS = {"analytical-queues": 2}
 """Lines of an NPU that a whole message crosses one after the other, by backend; else one."""
+_PARTED = 1.05
+"""So many times its share of NICs an NPU has alone at least where that is told."""
 _SHORT_OF_HEADROOM = (
     "buffers of switches have no room for pfc's headroom at the highest rates and longest delays that events give: "
     "frames may be lost then; raise topology.switch.buffer"
@@ -146,20 +148,22 @@ def _unchosen(plan: NetworkPlan) -> list[str]:
 
 
 def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
-    """Return a warning where a formula parts NICs that NPUs share, or adds up lines of NPUs of a graph.
+    """Return a warning where a formula parts NICs that NPUs share, or takes other lines between NPUs than there are.
 
-    It adds them up in unlike servers, and between NPUs on no known grid.
+    It adds up lines in unlike servers, and between NPUs on no known grid, and takes one line for each pair of a node.
     """
-    topology = plan.config.topology
-    if isinstance(topology, Hierarchical) and topology.shared and topology.nodes > 1:
-        times = topology.npus_per_node // topology.nics * _CROSSINGS.get(backend, 1)
-        return [
-            f"NPUs share NICs: with the backend {backend}, each has its share of their rate even if others are idle, "
-            f"so messages between nodes may take {times} times as long; use --backend flow"
-        ]
-    if not isinstance(topology, FileTopology | OwnTopology) or plan.grid.fabric != 0:
+    topology, instead = plan.config.topology, "use --backend flow"
+    if isinstance(topology, Hierarchical):
+        pairs = [f"with the backend {backend}, pairs of scale_up count as one line between every two; {instead}"]
+        shared = topology.shared and topology.nodes > 1
+        parted = _parted(topology.npus_per_node / topology.nics if shared else 1, backend)
+        return [*parted, *pairs * (topology.scale_up.pairs is not None)]
+    if not isinstance(topology, FileTopology | OwnTopology):
         return []
     graph = graph_as_given(topology)
+    if plan.grid.fabric != 0:
+        servers = equal_servers(graph)
+        return [] if servers is None else _parted(servers.alone_bps / servers.outwards_bps, backend)
     if lines_inside(graph):
         why, lines = (
             "servers of the graph are unlike, or their NPUs aren't numbered one after the other",
@@ -169,9 +173,17 @@ def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
         why, lines = "the graph joins NPUs to each other in no full mesh, ring or torus numbered along its axes", ""
     else:
         return []
+    together = "count as one line of their rates together"
+    return [f"{why}: with the backend {backend}, an NPU's lines {lines}{together}; {instead}"]
+
+
+def _parted(times: float, backend: str) -> list[str]:
+    """Return a warning where an NPU alone has so many times its share of NICs, which is what a formula gives it."""
+    if times < _PARTED:
+        return []
     return [
-        f"{why}: with the backend {backend}, an NPU's lines {lines}count as one line of their rates together; "
-        "use --backend flow"
+        f"NPUs share NICs: with the backend {backend}, each has its share of their rate even if others are idle, so "
+        f"messages between nodes may take {times * _CROSSINGS.get(backend, 1):.3g} times as long; use --backend flow"
     ]
 
 

@@ -194,9 +194,9 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
         warnings = (*warnings, *other_starts(ends_apart(graphs, 0), graphs.source))
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
     turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
-    given = _priorities(graphs)
+    given = _ranks(graphs)
     ranked = any(given)
-    if turns > (not ranked) and given != _priorities(UnrolledLoop.of(loop, 1, (graphs.npus,))):
+    if turns > (not ranked) and given != _ranks(UnrolledLoop.of(loop, 1, (graphs.npus,))):
         order = "their priorities, which aren't in the text" if ranked else "the system's scheduling-policy"
         warnings = (
             *warnings,
@@ -209,8 +209,11 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
     return converted._replace(warnings=warnings)
 
 
-def _priorities(graphs: GraphWorkload) -> list[int]:
-    return [node.priority for node in graphs.nodes(0) if node.kind is NodeKind.COLLECTIVE]
+def _ranks(graphs: GraphWorkload) -> list[int]:
+    """Return the place of each collective's priority among those that there are: 0 for the lowest."""
+    given = [node.priority for node in graphs.nodes(0) if node.kind is NodeKind.COLLECTIVE]
+    places = {priority: place for place, priority in enumerate(sorted({*given}))}
+    return [places[priority] for priority in given]
 
 
 def _of_all_npus(graphs: GraphWorkload, dimensions: tuple[int, ...] | None) -> GraphWorkload:

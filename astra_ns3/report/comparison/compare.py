@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.network.run_document import ThroughputDocument
 from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
@@ -15,7 +16,7 @@ from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of, stop_of
 from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
-from astra_ns3.units import counted
+from astra_ns3.units import PS_PER_SECOND, counted
 
 OVER_SEEDS = "for the mean and deviation over seeds: astra-ns3 run --seeds N, or a study with seeds: N"
 """The note for whoever compares seeds one by one."""
@@ -104,13 +105,21 @@ def _states(*runs: tuple[str, Records]) -> Iterator[str]:
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"
         yield from (f"{when}, {name} {words}" for when, words in hidden_rows(run.metadata))
-    samples = {name: found["samples_per_iteration"] for name, run in runs if (found := run.metadata.get("throughput"))}
-    if len({*samples.values()}) > 1:
-        a, b = (f"{name} trains on {count:,}" for name, count in samples.items())
-        yield f"an iteration of {a} samples, one of {b}: compare what they train on in a second, not when they finish"
+    trained = {name: _trained(found) for name, run in runs if (found := run.metadata.get("throughput"))}
+    if len({*trained.values()}) > 1:
+        a, b = (f"{name} trains on {words}" for name, words in trained.items())
+        yield f"an iteration of {a}, one of {b}: compare what they train on in a second, not when they finish"
     of_flows = [name for name, run in runs if is_of_flows(run)]
     if len(of_flows) == 1:
         yield f"only {of_flows[0]} is of a list of flows"
+
+
+def _trained(found: ThroughputDocument) -> str:
+    """Return in words what an iteration trains on."""
+    samples = counted(found["samples_per_iteration"], found["sample"])
+    tokens = found["tokens_per_second"]
+    iteration = round((tokens or 0) * found["iteration_ps"] / PS_PER_SECOND)
+    return samples if tokens is None else f"{samples} of {iteration / found['samples_per_iteration']:,.0f} tokens"
 
 
 def _stops(*runs: tuple[str, Records], alike: bool) -> Iterator[str]:

@@ -524,6 +524,7 @@ def test_models_are_compared_by_what_they_train_on_in_a_second() -> None:
     a, b = played(), played()
     for run, samples, tokens in ((a, 16, 4_046_693.7), (b, 2, 1_160_848.1)):
         found: Any = {"samples_per_iteration": samples, "tokens_per_second": tokens, "model_flop_utilisation": None}
+        found |= {"sample": "sequence", "iteration_ps": round(2048 * samples / tokens * 10**12)}
         run.metadata["throughput"] = found
     comparison = astra_ns3.compare(a, b, ("A", "B"))
     assert changes(comparison, "throughput") == {
@@ -531,7 +532,11 @@ def test_models_are_compared_by_what_they_train_on_in_a_second() -> None:
         "tokens a second": (4_046_694, 1_160_848),
     }
     (note,) = comparison.notes
-    assert note.startswith("an iteration of A trains on 16 samples, one of B trains on 2: ")
+    told = "an iteration of A trains on 16 sequences of 2,048 tokens, one of B trains on 2 sequences of 2,048 tokens: "
+    assert note.startswith(told)
+    a.metadata["throughput"] |= {"samples_per_iteration": 2, "iteration_ps": 10**9, "tokens_per_second": 2_048_000.0}
+    (note,) = astra_ns3.compare(a, b, ("A", "B")).notes
+    assert note.startswith("an iteration of A trains on 2 sequences of 1,024 tokens, one of B trains on 2 sequences of")
     del b.metadata["throughput"]  # no model: nothing to compare it with
     comparison = astra_ns3.compare(a, b)
     assert comparison.notes == ()

@@ -238,7 +238,10 @@ def own_device(**losses: float) -> dict[str, object]:
         ("3300Gbps", "H100", {}, 2628),
         ("3025.7Gbps", "H200", {}, 2628),
         ("2900Gbps", "H100", {}, 0.73 * 2900),
-        ("979Gbps", "A100-40GB", {}, 0.71 * 1200),
+        # The rates of other GPUs' NVLinks, of A100s and of B200s.
+        ("1958Gbps", "H100", {}, 0.73 * 1958),
+        ("5900Gbps", "H100", {}, 0.73 * 5900),
+        ("979Gbps", "A100-40GB", {}, 0.71 * 979),
         ("1958Gbps", "A100-80GB", {}, 0.71 * 2400),
         ("5890Gbps", "B200", {}, 0.73 * 7200),
         ("3026Gbps", "H100", {"scale_up_efficiency": 0.73}, 0.73 * 3026),
