@@ -336,7 +336,7 @@ class SystemConfig(ConfigModel):
             raise wrong(
                 f"key '{name}': found {counted(len(algorithms), 'algorithm')} "
                 f"({'_'.join(algorithms)}), expected {dimensions}: one for each dimension of the network, or of the "
-                f"job's key 'dimensions', such as [{', '.join(algorithms[:1] * dimensions)}]; or collectives: nccl"
+                f"job's key 'dimensions', such as {'_'.join(algorithms[:1] * dimensions)}; or collectives: nccl"
             )
         return algorithms
 

@@ -84,15 +84,16 @@ def flow_document(totals: FlowTotals | None) -> RunDocument:
     }
 
 
-def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None, of: str = "") -> Iterator[str]:
+def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None, of: str | None = "") -> Iterator[str]:
     """Yield warnings of flows that the slowdowns leave out, and that went one after the other over what they share.
 
-    ``plan``: of the network; None: its flows share nothing. ``of``: whose they are, if there are several.
+    ``plan``: of the network; None: its flows share nothing. ``of``: whose they are, if there are several; None: of a
+    run that was stopped, whose flows have no other end.
     """
     if totals is None:
         return
     left = totals.started - totals.delivered
-    if totals.delivered and left > _FEW_LEFT * totals.started:
+    if of is not None and totals.delivered and left > _FEW_LEFT * totals.started:
         yield (
             f"{left:,} of {totals.started:,} flows{of} weren't delivered when the run ended, those that take long most "
             "often: slowdowns leave them out, and are too low for a comparison; end flows well before the run "

@@ -333,7 +333,7 @@ def _warnings(
 ) -> Iterator[str]:
     """Yield warnings of flows that say little, slowdowns without effect, open collectives, and late failures."""
     shares, (tenant, _) = abilities_of(tenants[0].backend).needs_packets, request.parts[number]
-    of = "" if tenant is None else f" of '{tenant.name}'"
+    of = None if error is not None else "" if tenant is None else f" of '{tenant.name}'"
     yield from flow_warnings(records.flows, tenants[0].plan.of_packets if shares else None, of)
     if error is None:
         yield from slowdown_warnings(tenants[number].slowdown, records)

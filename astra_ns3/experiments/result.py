@@ -104,7 +104,7 @@ def saved(path: Path, expected: str) -> tuple[RunDocument, Files]:
     if metadata.get("format_version") != FORMAT_VERSION:
         found = metadata.get("format_version")
         raise wrong(f"format_version is {found!r}, this program reads {FORMAT_VERSION}", file)
-    jobs: object = metadata.get("jobs")
+    jobs = metadata.get("jobs", [])
     for job in (metadata.get("job"), *(jobs if isinstance(jobs, list) else ())):
         if isinstance(job, dict) and "lost_ps" in job:  # its name in older results
             job.setdefault("last_try_ps", job.pop("lost_ps"))

@@ -169,7 +169,8 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         raise Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
-    notes += [f"{shown.name}: {_OF_MESSAGES}" for shown in runs if _has_many(shown.run)]
+    drawn = (shown for shown, curves in zip(runs, found, strict=True) if curves)
+    notes += [f"{shown.name}: {_OF_MESSAGES}" for shown in drawn if _has_many(shown.run)]
     return Figure(panels, [*notes, f"The highest value in each {ordinal(bins)} of the time."])
 
 
