@@ -184,8 +184,8 @@ def test_there_must_be_one_algorithm_for_each_dimension_or_a_flat_one(tmp_path: 
         assert system.algorithms(CollectiveKind.REDUCE_SCATTER, dimensions) == ("oneRing",)
     for dimensions in (1, 3):
         message = f"all-reduce-implementation.*found 2 algorithms .*expected {dimensions}: .*the job's key 'dimensions'"
-        such = ", ".join(["ring"] * dimensions)
-        with pytest.raises(InputError, match=rf"{message}, such as \[{such}\]; or collectives: nccl"):
+        such = "_".join(["ring"] * dimensions)
+        with pytest.raises(InputError, match=rf"{message}, such as {such}; or collectives: nccl"):
             system.algorithms(CollectiveKind.ALL_REDUCE, dimensions)
 
 
