@@ -100,6 +100,7 @@ def test_flows_that_slowdowns_leave_out_are_counted(tmp_path: Path) -> None:
     """Of a list, and of two entries of traffic beside a job."""
     assert measured(tmp_path / "a", flows={"started": 9, "delivered": 7})["undelivered_flows"] == 2
     entries = [{"started": 325, "delivered": 280}, {"started": 5, "delivered": 5}]
+    entries = [{**each, "ended_by": "others"} for each in entries]
     assert measured(tmp_path / "b", jobs=[{"finish_ps": 1, "ended_by": "others"}, *entries])["undelivered_flows"] == 45
     assert measured(tmp_path / "c")["undelivered_flows"] is None
 
