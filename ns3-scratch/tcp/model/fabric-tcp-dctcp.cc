@@ -24,8 +24,12 @@ FabricTcpDctcp::GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFligh
     // TcpSocketBase asks before it enters CA_CWR, but after it has entered CA_RECOVERY.
     const bool isMark = tcb->m_ecnState == TcpSocketState::ECN_ECE_RCVD &&
                         tcb->m_congState < TcpSocketState::CA_CWR;
-    return isMark ? TcpDctcp::GetSsThresh(tcb, bytesInFlight)
-                  : TcpLinuxReno::GetSsThresh(tcb, bytesInFlight);
+    if (isMark)
+    {
+        return TcpDctcp::GetSsThresh(tcb, bytesInFlight);
+    }
+    // That of TcpDctcp is what a loss mustn't have. NOLINTNEXTLINE(bugprone-parent-virtual-call)
+    return TcpLinuxReno::GetSsThresh(tcb, bytesInFlight);
 }
 
 Ptr<TcpCongestionOps>

@@ -99,9 +99,9 @@ def test_slowdowns_are_over_messages_with_an_ideal_time(tmp_path: Path) -> None:
 def test_flows_that_slowdowns_leave_out_are_counted(tmp_path: Path) -> None:
     """Of a list, and of two entries of traffic beside a job."""
     assert measured(tmp_path / "a", flows={"started": 9, "delivered": 7})["undelivered_flows"] == 2
-    entries = [{"started": 325, "delivered": 280}, {"started": 5, "delivered": 5}]
-    entries = [{**each, "ended_by": "others"} for each in entries]
-    assert measured(tmp_path / "b", jobs=[{"finish_ps": 1, "ended_by": "others"}, *entries])["undelivered_flows"] == 45
+    counts: tuple[dict[str, int], ...] = ({}, {"started": 325, "delivered": 280}, {"started": 5, "delivered": 5})
+    jobs = [{"finish_ps": 1, "ended_by": "others", **each} for each in counts]
+    assert measured(tmp_path / "b", jobs=jobs)["undelivered_flows"] == 45
     assert measured(tmp_path / "c")["undelivered_flows"] is None
 
 
