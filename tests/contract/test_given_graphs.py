@@ -245,12 +245,14 @@ def test_a_torus_that_isnt_numbered_along_its_axes_is_warned_of(order: tuple[int
 
 
 @pytest.mark.parametrize(("nics", "share", "own"), [(1, 4, {}), (2, 2, {"shared_nics": "pcie"}), (4, 1, {})])
+@pytest.mark.parametrize("name", ["", "net.graphml"])
 @pytest.mark.parametrize(("backend", "lines"), [("analytical", 1), ("analytical-queues", 2)])
 def test_shares_of_nics_are_warned_of_with_what_a_message_alone_loses_by_them(
-    backend: str, lines: int, nics: int, share: int, own: dict[str, str]
+    backend: str, lines: int, name: str, nics: int, share: int, own: dict[str, str], tmp_path: Path
 ) -> None:
     """1 MB needs 20,000 ns on a NIC of 400 Gb/s."""
-    network = parse_network({"topology": nodes(nics_per_node=nics, **own), "transport": "roce"})
+    topology = nodes(nics_per_node=nics, **own)
+    network = given(topology, tmp_path / name) if name else parse_network({"topology": topology, "transport": "roce"})
     warnings = validate(small_dlrm(), system_for(2), network, Options(backend=backend)).warnings
     found = [words for words in warnings if "NPUs share NICs" in words]
     assert len(found) == (share > 1)

@@ -136,16 +136,16 @@ def test_a_loop_of_astra_sims_is_written_by_way_of_its_graph(tmp_path: Path) -> 
     assert [(other.bytes, update) for _, other, update in parts if other.collective] == [(7, 5), (100, 0)]
 
 
-@pytest.mark.parametrize("changed", [False, True])
-def test_priorities_that_a_text_gives_itself_come_back_as_that_text_and_others_are_told(
-    changed: bool, tmp_path: Path
+@pytest.mark.parametrize(("times", "changed"), [(1, False), (10, False), (1, True)])
+def test_priorities_in_the_order_of_a_text_come_back_as_that_text_and_others_are_told(
+    times: int, changed: bool, tmp_path: Path
 ) -> None:
     graphs = Graphs([training_step(npu) for npu in range(4)], {**PAIRS, **ACROSS})
     convert(graphs, "simai", tmp_path / "w.txt", Unrolling())
     written = UnrolledLoop.of(read_simai(tmp_path / "w.txt"), 1, (4,))
     nodes = [list(written.nodes(npu)) for npu in range(4)]
     ranked = [
-        [node._replace(priority=node.priority and node.priority + node.number * changed) for node in each]
+        [node._replace(priority=node.priority and times * node.priority + node.number * changed) for node in each]
         for each in nodes
     ]
     assert any(node.priority for node in ranked[0])
