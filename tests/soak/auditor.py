@@ -92,12 +92,13 @@ class Auditor:
                 self.rested = False
 
     def _drain(self, context: Any) -> Books:
-        """Play on until nothing waits or travels."""
+        """Play on until nothing waits or travels, or a packet is dropped: go-back-0 may send and drop for ever."""
         begin_ps, length_ps = context.now_ps(), FIRST_SLICE_PS
         while True:
             books = read_books(context)
             self.drain_ps = books.time_ps - begin_ps
-            if not problems_at_rest(books) or length_ps > LAST_SLICE_PS:
+            dropped = sum(port.dropped for port in books.ports) > self.dropped
+            if dropped or not problems_at_rest(books) or length_ps > LAST_SLICE_PS:
                 return books
             _play_on(context, length_ps)
             length_ps *= 2

@@ -152,12 +152,19 @@ def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], j
         return
     _, graph = built(network, files)
     kept = {number: _kept(graph, number) for number in range(graph.switches)}
-    draw_reduction(draw, parts.places)
+    _have_switches_reduce(draw, parts, network)
     _, graph = built(network, files)
     more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:
         place["buffer"] = place["buffer"] * (2 if "credits" in place else 1) + more
-    draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
+    if graph.reducers:
+        draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
+
+
+def _have_switches_reduce(draw: Draw, parts: Parts, network: Drawn) -> None:
+    """Draw reduction for all switches; those inside hosts that forward do none."""
+    draw_reduction(draw, parts.places)
+    network["topology"].get("forwarding", {}).get("switch", {}).pop("reduction", None)
 
 
 def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
@@ -172,7 +179,7 @@ def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], jo
     draw_storage(draw, network["topology"], graph)
     of_roce = network.get("transport", {}).get("kind") == "roce"
     if stores and of_roce and draw.chance(0.5) and not any("reduction" in place for place in parts.places):
-        draw_reduction(draw, parts.places)
+        _have_switches_reduce(draw, parts, network)
     config, graph = built(network, files)
     more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:

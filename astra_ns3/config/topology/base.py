@@ -79,6 +79,12 @@ class Forwarding(ConfigModel):
     injection: LinkChange = LinkChange()
     """The link between a host and its switch. Absent: as fast as the host's links together, without delay."""
 
+    @model_validator(mode="after")
+    @checked
+    def _reduces_nothing(self) -> None:
+        reduces = self.switch is not None and self.switch.reduction is not None
+        refuse_key(reduces, "switch.reduction", "switches inside NPUs that forward reduce nothing; leave it out")
+
 
 class TopologyBase(ConfigModel):
     """Keys of every topology."""

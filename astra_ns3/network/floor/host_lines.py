@@ -21,16 +21,18 @@ _MOST_COMPONENTS = 62
 @lru_cache(maxsize=1)
 def host_lines(plan: NetworkPlan) -> HostLines:
     """Return the lines of a network's hosts, which each job's floor asks for."""
-    return HostLines(plan.graph, line_rates(plan).bytes_per_ns)
+    may_fail = any(change.state.up is not None for change in plan.changes)
+    return HostLines(plan.graph, line_rates(plan).bytes_per_ns, may_fail)
 
 
 class HostLines:
     """The lines of hosts, and which part of the network each leads to: hosts forward nothing between two parts.
 
-    ``rates`` as :class:`LineRates` has them; rates of hosts have a column for each stretch of time, too.
+    ``rates`` as :class:`LineRates` has them; rates of hosts have a column for each stretch of time, too. ``may_fail``:
+    links go down; then a message between hosts that are joined to each other may go over a third.
     """
 
-    def __init__(self, graph: Graph, rates: Rates) -> None:
+    def __init__(self, graph: Graph, rates: Rates, may_fail: bool) -> None:
         self._graph = graph
         self._rates = rates
         self._part = parts_of(graph)
@@ -51,7 +53,8 @@ class HostLines:
             for index, part in enumerate(list(each)[: self._most]):
                 self._parts[host, index] = part
         self._rates_of: dict[int, Rates] = {}
-        self._not_all_known = np.array([len(each) > self._most for each in lines])
+        passes_on = [may_fail and any(part >= graph.nodes for part in each) for each in lines]
+        self._not_all_known = np.array([len(each) > self._most for each in lines]) | np.array(passes_on, dtype=np.bool_)
 
     def common(self, own: Numbers, other: Numbers) -> Numbers:
         """Return, a bit for each of a host's parts, which of them lead to the other host, too; 0: none is known to."""

@@ -110,7 +110,7 @@ class Bounds:
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in LOST) else IN_ORDER
-        lines = floor if abilities_of(metadata["backend"]).shared_lines else None
+        lines = floor if _holds_to_lines(metadata) else None
         least_ps = 0 if lines is None else lines.get("lines_ps", lines["time_ps"])
         return cls(
             least_ps,
@@ -130,6 +130,12 @@ class Bounds:
         lines_ps = self.twice_ps if change == FASTER_LINES else self.least_ps
         chain_ps = {FASTER_NPUS: self.chain_ps // 2, NO_SLOW_NPUS: 0}.get(change, self.chain_ps)
         return max(0, time_ps - max(lines_ps, chain_ps))
+
+
+def _holds_to_lines(metadata: RunDocument) -> bool:
+    """Return whether no change takes the run below the floor of its lines; formulas idealise links of packets."""
+    abilities, of_packets = abilities_of(metadata["backend"]), metadata.get("in_force") is not None
+    return abilities.needs_packets if of_packets else abilities.shared_lines
 
 
 def has_losses(metadata: RunDocument) -> bool:

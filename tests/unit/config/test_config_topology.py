@@ -259,6 +259,10 @@ def test_classes_of_links_belong_to_dimensions() -> None:
             {**HIERARCHICAL, "scale_up": {"kind": "full-mesh", "link": LINK, "pairs": [[0, 1, 2], [0, 1, 1]]}},
             r"key 'topology\.scale_up': pairs has the same two NPUs twice",
         ),
+        (
+            {**RAIL, "forwarding": {"by": "hosts", "switch": {**SWITCH, "reduction": {}}}},
+            r"key 'topology\.forwarding\.switch\.reduction': switches inside NPUs that forward reduce nothing",
+        ),
         ({**RAIL, "nodes_per_leaf": 3}, r"key 'topology\.nodes_per_leaf': found 3, expected a divisor of nodes, 4"),
         ({**TORUS, "shape": []}, r"key 'topology\.shape': found \[\], expected at least one entry$"),
         ({**TORUS, "shape": [1] * 7}, r"found \[1, 1, 1, 1, 1, 1, 1\], expected at most 6 entries$"),

@@ -312,6 +312,15 @@ def test_a_link_that_fails_carries_nothing_until_it_is_back() -> None:
     assert found(plan, (0, 1, 375_000))[0] == 30_000_000
 
 
+def test_hosts_whose_line_is_down_send_over_a_third_host() -> None:
+    down = [Change(0, LinkTarget(0), State(up=False)), Change(70_000_000, LinkTarget(0), State(up=True))]
+    plan = packets({"kind": "full-mesh", "npus": 3, "link": LINK}, down)
+    assert found(plan, (0, 1, 12_500))[0] == 1_000_000
+    assert found(plan, (0, 1, 12_500), (0, 2, 12_500))[0] == 2_000_000
+    # A switch of a server passes nothing on to another NPU's line.
+    assert found(packets(star(3), down), (0, 1, 12_500))[0] == 71_000_000
+
+
 def test_a_link_that_is_down_stops_lines_of_its_switch_or_npu_too() -> None:
     for target in (SwitchTarget(0), NpuTarget(0)):
         plan = packets(star(), [Change(0, target, State(up=False)), Change(70_000_000, target, State(up=True))])
