@@ -120,7 +120,7 @@ class Servers(NamedTuple):
     """Servers of equally many NPUs, one after the other; rates are those of the NPU, or server, that has least.
 
     ``outwards_bps``: an NPU's share of its server's lines outwards, or its own line to them if that is slower.
-    ``alone_bps``: what an NPU has of a NIC while the others are idle. ``nics``: of the first server.
+    ``alone_bps``: what its NICs can carry for an NPU while the others are idle. ``nics``: of the first server.
     """
 
     npus: int
@@ -156,9 +156,9 @@ def equal_servers(graph: Graph) -> Servers | None:
     leading = {end for link in graph.links if graph.leads_out(link) for end in (link.a, link.b) if end >= graph.hosts}
     out_by_near = any(link.a in leading or link.b in leading for link in lines)
     own = near if out_by_near else NpuLines(graph, others)
-    most_bps, shared = own.least_bps or inf, gcd(npus, len(nics))
-    share_bps, alone_bps = (min(min(outwards_bps) / parts, most_bps) for parts in (npus, shared))
-    return Servers(npus, near, share_bps, alone_bps, shared)
+    most_bps = own.least_bps or inf
+    share_bps, alone_bps = (min(min(outwards_bps) / parts, most_bps) for parts in (npus, 1))
+    return Servers(npus, near, share_bps, alone_bps, gcd(npus, len(nics)))
 
 
 def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ...] | None:

@@ -256,17 +256,59 @@ def test_shares_of_nics_are_warned_of_with_what_a_message_alone_loses_by_them(
     warnings = validate(small_dlrm(), system_for(2), network, Options(backend=backend)).warnings
     found = [words for words in warnings if "NPUs share NICs" in words]
     assert len(found) == (share > 1)
-    assert all(f"may take {lines * share} times as long" in words for words in found)
+    assert all(f"may take up to {lines * share} times as long" in words for words in found)
     assert took_ns(network, backend, 4, 10**6) == pytest.approx(lines * share * 20_000, abs=5_000)
 
 
-def test_pairs_of_a_node_are_warned_of_where_a_formula_takes_one_line_for_each() -> None:
-    inside = {"kind": "full-mesh", "link": NVLINK, "pairs": [[0, 1, 2], [1, 2, 1], [2, 3, 1], [0, 3, 1]]}
-    topology = {**nodes(), "scale_up": inside, "forwarding": {"by": "hosts", "switch": SWITCH}}
+@pytest.mark.parametrize("routing", ["ecmp", "spray"])
+@pytest.mark.parametrize(("nvlink", "nics", "times"), [("100Gbps", 1, 1), ("200Gbps", 1, 2), ("8000Gbps", 2, 4)])
+def test_an_npu_alone_has_all_nics_of_its_node_as_far_as_its_own_line_goes(
+    nvlink: str, nics: int, times: int, routing: str, tmp_path: Path
+) -> None:
+    """NICs of 400 Gb/s; with two of them half of the node's share is 200 Gb/s, and both give 800."""
+    inside = {"link": {"rate": nvlink, "delay": "100ns"}, "switch": SWITCH}
+    topology = nodes(nics_per_node=nics, scale_up=inside, routing=routing)
+    for network in (
+        parse_network({"topology": topology, "transport": "roce"}),
+        given(topology, tmp_path / "a.graphml"),
+    ):
+        warnings = validate(small_dlrm(), system_for(2), network, Options(backend="analytical")).warnings
+        found = [words for words in warnings if "NPUs share NICs" in words]
+        assert [f"may take up to {times} times as long" in words for words in found] == [True] * (times > 1), found
+
+
+@pytest.mark.parametrize("rails", [False, True])
+@pytest.mark.parametrize(
+    ("pairs", "unlike"),
+    [
+        ([[0, 1, 2], [1, 2, 1], [2, 3, 1], [0, 3, 1]], True),
+        ([[0, 1, 2], [1, 2, 2], [2, 3, 2], [0, 3, 2], [0, 2, 2], [1, 3, 2]], False),
+    ],
+)
+def test_pairs_of_a_node_are_warned_of_where_a_formula_takes_one_line_for_each(
+    pairs: list[list[int]], unlike: bool, rails: bool
+) -> None:
+    inside = {"kind": "full-mesh", "link": NVLINK, "pairs": pairs}
+    topology = {
+        **({**RAILS, "spines": 2} if rails else nodes()),
+        "scale_up": inside,
+        "forwarding": {"by": "hosts", "switch": SWITCH},
+    }
     network = parse_network({"topology": topology, "transport": "roce"})
-    for backend, told in (("analytical", True), ("analytical-queues", True), ("flow", False)):
+    for backend, of_formulas in (("analytical", True), ("analytical-queues", True), ("flow", False)):
         warnings = validate(small_dlrm(), system_for(2), network, Options(backend=backend)).warnings
-        assert any("pairs of scale_up" in words for words in warnings) == told
+        assert any("pairs of scale_up" in words for words in warnings) == (of_formulas and unlike)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_graph_of_one_server_without_nics_is_played(backend: str, tmp_path: Path) -> None:
+    hosts = [{"id": f"npu{npu}", "kind": "host"} for npu in range(4)]
+    nodes_of_file = [*hosts, {"id": "nv", "kind": "switch", "level": -1}]
+    links = [{"source": f"npu{npu}", "target": "nv", **NVLINK} for npu in range(4)]
+    (tmp_path / "net.json").write_text(json.dumps({**servers(1), "nodes": nodes_of_file, "links": links}))
+    topology = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}
+    network = parse_network({"topology": topology, "transport": "roce"})
+    assert astra_ns3.run(workload=small_dlrm(), system=system_for(1), network=network, backend=backend).complete
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -423,6 +423,13 @@ def test_nvls_on_8_h100_reaches_what_is_published() -> None:
     assert row.bus_gbytes_per_s == pytest.approx(480, rel=0.07)
 
 
+@pytest.mark.parametrize(("backend", "told"), [("flow", False), ("analytical", True), ("analytical-queues", True)])
+def test_a_formula_warns_of_unlike_pairs_of_gpus(backend: str, told: bool) -> None:
+    """Pairs of a DGX-1 have two NVLinks, one, or none, which a formula takes for one line between every two."""
+    warnings = machine_of("dgx-1v", backend=backend).warnings
+    assert any("pairs of scale_up" in words for words in warnings) == told
+
+
 @pytest.mark.parametrize("record", [(), ("timeline",), ("timeline", "accounts")], ids="+".join)
 def test_faster_lines_save_nothing_where_kernels_bind(record: tuple[str, ...], tmp_path: Path) -> None:
     """Eight kernels copy 160 GB/s, so NICs that carry 200 are busy for most of the run."""

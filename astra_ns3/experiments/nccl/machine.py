@@ -26,12 +26,14 @@ from astra_ns3.experiments.nccl.servers_of_network import (
     unlike_nics,
     unlike_rates,
 )
+from astra_ns3.experiments.network_parts.formula_lines import formula_warnings
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.fitting import parse_fit
 from astra_ns3.nccl.point_to_point import why_no_pxn
 from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
+from astra_ns3.network.plan import plan_network
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.nccl.planner import NcclPlanner
 from astra_ns3.units import counted
@@ -57,7 +59,8 @@ class Machine:
     def warnings(self) -> tuple[str, ...]:
         """Settings that change nothing, and in which points the network differs from the server or from NCCL's."""
         played = as_nccl_asks(self.network, self._system)
-        return *self._system.warnings, *self.unlike, *unlike_nics(self._system, played, self.backend)
+        lines = formula_warnings(plan_network(played), self.backend)
+        return *self._system.warnings, *self.unlike, *unlike_nics(self._system, played, self.backend), *lines
 
     @cached_property
     def table(self) -> NcclConfig:
