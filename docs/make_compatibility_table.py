@@ -118,6 +118,7 @@ def version_2() -> list[str]:
             system=point_system(point),
             network=point_network(point),
             backend=BACKENDS[point["model"]],
+            compat="astra-sim-2",
         )
         ends_ns = result.npus["finish_us"].astype(float) * NS_PER_US
         expected_ns = [int(point["finish_first_ns"]), int(point["finish_last_ns"])]

@@ -99,10 +99,7 @@ def _tree(ranks: int, *, root: int, first: int) -> npt.NDArray[np.int32]:
 
 
 def _all_reduce(name: str, parents: npt.NDArray[np.int32]) -> Schedule:
-    """Up: a rank sends once all its children have sent. Down: a rank sends on what its parent sent, lower rank first.
-
-    ``reduces`` is also set on what comes down to an inner node, since ASTRA-sim charges the reduction delay there.
-    """
+    """Up: a rank sends once its children have sent. Down: it sends on what its parent sent, lower rank first."""
     children = np.flatnonzero(parents >= 0).astype(np.int32)
     above = parents[children]
     child_count = np.bincount(above, minlength=len(parents)).astype(np.int32)
@@ -118,7 +115,7 @@ def _all_reduce(name: str, parents: npt.NDArray[np.int32]) -> Schedule:
         receiver=np.concatenate([above, children]),
         step=np.repeat(np.array([UP, DOWN], dtype=np.int32), edges),
         first_block=0,
-        reduces=np.concatenate([np.ones(edges, dtype=np.bool_), is_inner[children]]),
+        reduces=np.repeat(np.array([True, False]), edges),
         wait_step=np.concatenate([np.where(is_inner[children], UP, -1), np.where(from_root, UP, DOWN)]),
         wait_count=np.concatenate([child_count[children], np.where(from_root, child_count[above], 1)]),
     )

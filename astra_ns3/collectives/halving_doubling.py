@@ -1,8 +1,8 @@
 """Recursive halving and doubling: the partner of each step is the rank with one bit flipped; powers of two only.
 
 Offsets 1, 2, 4, ... with halving messages for the reduce-scatter and back with doubling ones for the all-gather, as
-ASTRA-sim 1.0 does; like there, the first message received costs no reduction delay. So that every message is one
-range of blocks, rank i owns the block whose number is i with its bits reversed (:func:`owned_blocks`).
+ASTRA-sim 1.0 does. So that every message is one range of blocks, rank i owns the block whose number is i with its bits
+reversed (:func:`owned_blocks`).
 Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH".
 """
 
@@ -76,7 +76,7 @@ def _exchange(name: str, ranks: int, levels: list[int], *, gather_from: int, exp
         step=step,
         first_block=owned_blocks(ranks)[keeper] // size * size,
         block_count=size,
-        reduces=(step > 0) & (step < gather_from),
+        reduces=step < gather_from,
         wait_step=step - 1,
         wait_count=(step > 0).astype(np.int32),
         expansion=expansion,

@@ -148,10 +148,10 @@ class Schedule:
     def _of(self, columns: Mapping[str, Any]) -> Schedule:  # what replace takes by name
         return replace(self, content=None, **columns)
 
-    def reducing_all(self) -> Schedule:
-        """The same messages, each of which is reduced where it arrives."""
+    def reducing(self, rows: npt.NDArray[np.bool_]) -> Schedule:
+        """The same messages, of which those of ``rows``, shape ``(messages,)``, are reduced where they arrive."""
         columns: dict[str, Column] = {name: getattr(self, name) for name in COLUMNS}
-        return self._of({**columns, "reduces": np.ones(self.messages, dtype=np.bool_)})
+        return self._of({**columns, "reduces": rows})
 
     def message_bytes(self, bytes: int) -> npt.NDArray[np.int64]:
         """Size of each message when every rank brings ``bytes``; shape ``(messages,)``."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.collectives.double_binary_tree import UP
 from astra_ns3.collectives.lookup import cuts_in_ranks, is_in_network, lookup, variants
 from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.collectives.volume import RankCosts, rank_costs
@@ -83,8 +87,8 @@ class LaunchTable:
         if is_part and compatibility.group_endpoint_delay_ns is not None:
             self._endpoint_delay_ns = compatibility.group_endpoint_delay_ns
             own_delay_ps = self._endpoint_delay_ns * PS_PER_NS
-        self._direct_reduces_all = is_part and compatibility.direct_reduces_twice_in_groups
-        self._reducing_all: dict[int, tuple[Schedule, Schedule]] = {}
+        self._rules, self._is_part = compatibility, is_part
+        self._charged: dict[int, tuple[Schedule, Schedule]] = {}
         self._groups = cache(partial(register_groups, network, grid, own_delay_ps))
         self._of_channel = cache(partial(register_channels, network, grid, config.servers))
         self._schedules = schedules
@@ -144,12 +148,22 @@ class LaunchTable:
 
     def _played(self, phase: Phase, schedule: Schedule) -> Schedule:
         """Return what is really played of an algorithm's schedule, by another simulator's rules."""
-        is_direct = phase.kind is CollectiveKind.ALL_REDUCE and parse_name(phase.algorithm).base == "direct"
-        if not (self._direct_reduces_all and is_direct and schedule.ranks > 2):
+        charged = self._rows_charged(phase, schedule)
+        if charged is None:
             return schedule
-        if id(schedule) not in self._reducing_all:
-            self._reducing_all[id(schedule)] = schedule, schedule.reducing_all()
-        return self._reducing_all[id(schedule)][1]
+        if id(schedule) not in self._charged:
+            self._charged[id(schedule)] = schedule, schedule.reducing(charged)
+        return self._charged[id(schedule)][1]
+
+    def _rows_charged(self, phase: Phase, schedule: Schedule) -> npt.NDArray[np.bool_] | None:
+        """Return which messages another simulator charges a reduction delay; None: those whose data is added up."""
+        name = parse_name(phase.algorithm).base if phase.schedule is None else None
+        if name == "halvingDoubling" and self._rules.first_halving_reduces_nothing:
+            return schedule.reduces & (schedule.step > 0)
+        if name == "doubleBinaryTree" and self._rules.trees_reduce_downwards:
+            return schedule.reduces | np.isin(schedule.receiver, schedule.receiver[schedule.step == UP])
+        twice = self._is_part and self._rules.direct_reduces_twice_in_groups and phase.kind is CollectiveKind.ALL_REDUCE
+        return np.ones(schedule.messages, dtype=np.bool_) if name == "direct" and twice and schedule.ranks > 2 else None
 
 
 def schedule_of(phase: Phase, ranks: int, tell: Tell = silent) -> Schedule:

@@ -2,7 +2,8 @@
 
 Source: ASTRA-sim 1.0, in which one phase of n ranks with data D (per rank) takes the times below; ``message`` is the
 time of a message of so many bytes, ``endpoint`` the delay before the first send and after each reception. A message
-that is reduced costs ``3 * floor(bytes / 500000)`` ns more. Results are in the unit of ``message`` and ``endpoint``.
+that is added up costs ``3 * floor(bytes / 500000)`` ns more; of halving-doubling and trees ASTRA-sim 1.0 charges other
+messages. Results are in the unit of ``message`` and ``endpoint``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Callable
 MessageTime = Callable[[int], int]
 
 
-def reduction(bytes: int, unit: int = 1000) -> int:
-    """Two reads and a write at 500000 bytes a nanosecond; ``unit``: how many units a nanosecond has."""
-    return 3 * (bytes // 500_000) * unit
+def reduction(bytes: int, unit: int = 1000, bytes_per_ns: int = 500_000) -> int:
+    """Two reads and a write; ``unit``: how many units a nanosecond has."""
+    return 3 * (bytes // bytes_per_ns) * unit
 
 
 def ring_all_reduce(n: int, data: int, message: MessageTime, endpoint: int) -> int:
@@ -50,17 +51,25 @@ def direct_all_to_all(n: int, data: int, message: MessageTime, endpoint: int, wi
     return endpoint + -(-(n - 1) // window) * (message(data // n) + endpoint)
 
 
-def halving_doubling_all_reduce(n: int, data: int, message: MessageTime, endpoint: int) -> int:
-    """log2(n) messages of D/2, D/4, ..., all but the first reduced, and the same backwards."""
+def halving_doubling_all_reduce(
+    n: int, data: int, message: MessageTime, endpoint: int, bytes_per_ns: int = 500_000
+) -> int:
+    """log2(n) messages of D/2, D/4, ..., each reduced, and the same backwards."""
     sizes: list[int] = []
     size = data // 2
     while len(sizes) < n.bit_length() - 1:
         sizes.append(size)
         size //= 2
-    return endpoint + sum(2 * (message(size) + endpoint) for size in sizes) + sum(map(reduction, sizes[1:]))
+    return (
+        endpoint
+        + sum(2 * (message(size) + endpoint) for size in sizes)
+        + sum(reduction(size, 1000, bytes_per_ns) for size in sizes)
+    )
 
 
-def double_binary_tree_all_reduce(n: int, data: int, message: MessageTime, endpoint: int) -> int:
-    """k = log2(n) levels up and down with the whole data, n a power of two; inner nodes pay for reductions twice."""
+def double_binary_tree_all_reduce(
+    n: int, data: int, message: MessageTime, endpoint: int, bytes_per_ns: int = 500_000
+) -> int:
+    """k = log2(n) levels up and down with the whole data, n a power of two; each level up is reduced."""
     levels = n.bit_length() - 1
-    return 2 * levels * message(data) + (2 * levels + 1) * endpoint + (2 * levels - 1) * reduction(data)
+    return 2 * levels * message(data) + (2 * levels + 1) * endpoint + levels * reduction(data, 1000, bytes_per_ns)

@@ -120,6 +120,7 @@ def test_version_2_is_met_within_half_a_percent(case: Row) -> None:
         system=parse_system(keys),
         network=network,
         backend="analytical" if case["model"] == "congestion-unaware" else "analytical-queues",
+        compat="astra-sim-2",
     )
     finish_ns = result.npus["finish_us"] * 1000
     assert finish_ns.max() == pytest.approx(float(case["finish_last_ns"]), rel=VERSION_2_TOLERANCE)

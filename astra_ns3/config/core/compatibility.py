@@ -91,6 +91,14 @@ class Compatibility:
     """A direct all-reduce of fewer than all NPUs, but more than two, reduces what it gathers, too (ASTRA-sim 2). Ours:
     only what it scatters."""
 
+    first_halving_reduces_nothing: bool = False
+    """In halvingDoubling the first message that a rank receives takes no reduction delay (semantics 4). Ours: as each
+    other whose data is added up."""
+
+    trees_reduce_downwards: bool = False
+    """In a doubleBinaryTree's all-reduce the sum takes a reduction delay on its way down, too, at each rank that passes
+    it on (semantics 4). Ours: only on the way up, where data is added up."""
+
     every_npu_orders_its_chunks: bool = False
     """Each NPU starts the chunks of a queue in the order in which they come to it (ASTRA-sim 2), which may deadlock.
     Ours: all start them in one order."""
@@ -152,6 +160,8 @@ _ASTRA_SIM_2 = Compatibility(
     groups_as_one_ring=True,
     group_endpoint_delay_ns=10,
     direct_reduces_twice_in_groups=True,
+    first_halving_reduces_nothing=True,
+    trees_reduce_downwards=True,
     every_npu_orders_its_chunks=True,
     collectives_by_number_alone=True,
     messages_by_arrival=True,
@@ -181,6 +191,8 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
             greedy_gathers_upwards=True,
             charge_highest_dimension=True,
             truncate_delays=True,
+            first_halving_reduces_nothing=True,
+            trees_reduce_downwards=True,
         ),
         "simai": Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True),
         "astra-sim-2": _ASTRA_SIM_2,

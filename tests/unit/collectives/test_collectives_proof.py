@@ -11,14 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.any_schedule import changed, draw_schedule, owner_of, with_row_again, without
 
-from astra_ns3.collectives.double_binary_tree import max_tree_all_reduce
+from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.ring import ring_all_gather, ring_all_reduce
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 
-PAIRS_THAT_COMBINE = [(kind, name) for kind, name in pairs() if name not in ("doubleBinaryTree", "halvingDoubling")]
 # A sum may take another way and still be right.
 PAIRS_THAT_COPY = [
     (kind, name)
@@ -41,25 +40,12 @@ def _rows_with_data(schedule: Schedule) -> list[int]:
     return np.flatnonzero(has_data if has_data.any() else ~has_data).tolist()
 
 
-@pytest.mark.parametrize(("kind", "name"), PAIRS_THAT_COMBINE, ids=lambda value: str(getattr(value, "name", value)))
+@pytest.mark.parametrize(("kind", "name"), pairs(), ids=lambda value: str(getattr(value, "name", value)))
 def test_the_reduction_delay_is_paid_exactly_where_a_message_is_combined(kind: CollectiveKind, name: str) -> None:
-    schedule = lookup(kind, name, 7)
-    np.testing.assert_array_equal(schedule.reduces, prove(schedule, kind).combines)
-
-
-def test_tree_charges_the_reduction_delay_on_the_way_up_and_to_inner_nodes_on_the_way_down() -> None:
-    schedule = max_tree_all_reduce(8)
-    combines = prove(schedule, CollectiveKind.ALL_REDUCE).combines
-    up = schedule.step == 0
-    np.testing.assert_array_equal(combines, up)
-    # semantics of ASTRA-sim 1.0: of its ranks 1, 3 and 5 are inner nodes (the root, 7, receives nothing downwards)
-    np.testing.assert_array_equal(schedule.reduces, up | np.isin(schedule.receiver, [1, 3, 5]))
-
-
-def test_halving_doubling_pays_for_all_reductions_but_the_first_one() -> None:
-    schedule = lookup(CollectiveKind.ALL_REDUCE, "halvingDoubling", 16)
-    per_rank = np.bincount(schedule.receiver[schedule.reduces], minlength=16)
-    assert per_rank.tolist() == [3] * 16
+    schedule = lookup(kind, name, 8 if ALGORITHMS[name].needs_power_of_two else 7)
+    np.testing.assert_array_equal(
+        schedule.reduces, prove(schedule, kind, owner=owner_of(name, schedule.ranks)).combines
+    )
 
 
 def _on_one_block(ranks: int, rows: dict[str, list[int]]) -> Schedule:

@@ -11,6 +11,7 @@ from oracles import collective_times
 from support.fake_backend import FakeBackend
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import InputError
@@ -39,10 +40,10 @@ def _system(policy: str = "LIFO", splits: int = 1, active: int = 1, algorithm: s
 class _Run:
     """A system layer whose collectives are issued by the test; a listener of the network."""
 
-    def __init__(self, network: FakeBackend, config: SystemConfig) -> None:
+    def __init__(self, network: FakeBackend, config: SystemConfig, rules: Compatibility = OURS) -> None:
         self.network = network
         self.ends: list[tuple[int, int, int]] = []  # time, rank, collective
-        self.system = SystemLayer(network, config, (network.npus,), ["a", "b", "c"], self._ended)
+        self.system = SystemLayer(network, config, (network.npus,), ["a", "b", "c"], self._ended, compatibility=rules)
 
     def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
         self.system.phase_done(rank, instance, time_ps)
@@ -240,7 +241,8 @@ def test_all_reduce_takes_the_time_measured_on_astra_sim(
         return (int(1000 + size / SWITCH_BYTES_PER_NS) + 10) * 1000
 
     network = FakeBackend(ranks, message_ps=message_ps, endpoint=EndpointModel(ENDPOINT_PS))
-    run = _Run(network, _system("LIFO", splits, active, algorithm))
+    rules = Compatibility(first_halving_reduces_nothing=True, trees_reduce_downwards=True)
+    run = _Run(network, _system("LIFO", splits, active, algorithm), rules)
     for rank in range(ranks):
         run.issue(rank, bytes)
     run.run()
