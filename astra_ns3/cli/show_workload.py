@@ -58,7 +58,7 @@ def show_workload(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Print what the workload FILE amounts to: nodes, bytes of each collective, computation, critical path, memory.
+    """Print what the workload FILE amounts to: nodes, bytes of each collective, computation, longest chain, memory.
 
     A training loop is shown as the graph of one of its passes, a model by its parameters and what an iteration takes.
     A prefix or folder of Chakra's traces is one workload.

@@ -234,6 +234,13 @@ class SystemConfig(ConfigModel):
 
     @model_validator(mode="after")
     @checked
+    def _memory_reduces(self) -> None:
+        if self.local_mem_bw is not None and "reduction_bytes_per_ns" not in self.model_fields_set:
+            # It stays a key that isn't given, so that it follows a change of the memory's bandwidth.
+            object.__setattr__(self, "reduction_bytes_per_ns", _whole_bytes_per_ns(self.local_mem_bw))
+
+    @model_validator(mode="after")
+    @checked
     def _nccl_is_used(self) -> None:
         refuse_key(
             self.nccl is not None and self.collectives != "nccl",
@@ -312,9 +319,6 @@ class SystemConfig(ConfigModel):
         known = {key: value for key, value in data.items() if key not in (*_ONLY_WITHOUT_EFFECT, _MEMORY_TRACE)}
         if known.get("collectives") == "nccl":
             known = {**_UNUSED_BY_NCCL, **known}
-        memory = _decimal(known.get("local-mem-bw"))
-        if isinstance(memory, (int, float)) and 0 < memory <= 1e9 and "reduction-bytes-per-ns" not in known:
-            known["reduction-bytes-per-ns"] = _whole_bytes_per_ns(memory)
         return known
 
     def algorithms(self, kind: CollectiveKind, dimensions: int, needed_by: str = "") -> tuple[str, ...]:

@@ -59,3 +59,25 @@ def test_trees_add_up_on_the_way_up_and_by_the_rules_of_astra_sim_downwards_too(
     told = {compat: added_ps("doubleBinaryTree", npus, compat) for compat in PRESETS}
     down = (levels - 1) * once_ps  # to the leaves nothing is charged
     assert told == {"none": levels * once_ps, **dict.fromkeys(PRESETS[1:], levels * once_ps + down)}
+
+
+@pytest.mark.parametrize("given", [{}, {"reduction-bytes-per-ns": 800}])
+def test_reductions_follow_a_change_of_the_memorys_bandwidth_unless_they_have_their_own(given: dict[str, int]) -> None:
+    """64 MiB on a ring of 8: seven times 8 MiB are added up."""
+    dimension = AnalyticalDimension(topology="switch", npus=8, bytes_per_ns=BYTES_PER_NS, link_latency_ns=LATENCY_NS)
+
+    def added_ns(bandwidth: int, changes: dict[str, int]) -> float:
+        result = astra_ns3.run(
+            workload=parse_workload(f"MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {SIZE} 0\n"),
+            system=system_for(1, **{"local-mem-bw": bandwidth, "preferred-dataset-splits": 1}, **given),
+            network=AnalyticalNetwork(grid=(dimension,)),
+            backend="analytical",
+            changes=changes,
+        )
+        return result.finish_ns - collective_times.ring_all_reduce(8, SIZE, message_ps, ENDPOINT_NS * 1000) / 1000
+
+    zero_ns = added_ns(10**9, {"system.reduction-bytes-per-ns": 10**9})
+    for bandwidth in (50, 1600):
+        rate = given.get("reduction-bytes-per-ns", bandwidth)
+        of_file, changed = added_ns(bandwidth, {}), added_ns(400, {"system.local-mem-bw": bandwidth})
+        assert of_file - zero_ns == changed - zero_ns == 7 * 3 * (SIZE // 8 // rate)

@@ -175,7 +175,8 @@ class RoceTransport(TransportKeys):
     time_rounding_ps: TimePs = Field(alias="time_rounding", default=0)
     """Each transmission time is rounded to the nearest multiple of this; 0: exact to the picosecond."""
     ecmp: Literal["flow-hash", "per-message-port"] = "flow-hash"
-    """A queue pair keeps its source port, or takes the next one, from 10000 on, with each message of its pair."""
+    """Paths are hashed from all of a queue pair's addresses, or from a source port: 10000 for the first queue pair of
+    two NPUs, 10001 for the next. It keeps its port; each message has one with `queue_pairs: per-message`."""
     congestion_control: Annotated[RoceControlConfig, BeforeValidator(_not_of_tcp)] = NoControl()
     """The control of each queue pair: a name, or a group with `kind` and its parameters. `none` is line rate."""
 

@@ -8,6 +8,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.routing import ADAPTIVE
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
@@ -39,6 +40,10 @@ RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
+_KEEPING_PORTS = (
+    "without effect: transport.ecmp (a queue pair keeps its port, so all messages of two NPUs take one path; "
+    "queue_pairs: per-message gives each its own)"
+)
 _SHORT_OF_HEADROOM = (
     "buffers of switches have no room for pfc's headroom at the highest rates and longest delays that events give: "
     "frames may be lost then; raise topology.switch.buffer"
@@ -112,7 +117,7 @@ def planned_network(
     _check_observed_ports(network.observe, graph)
     routing = network.topology.routing
     abilities = abilities_of(options.backend)
-    unchosen = _unchosen(plan) if abilities.needs_packets and not plan.changes else []
+    unchosen = _unchosen(plan) if abilities.needs_packets else []
     if not abilities.packets:  # all that follows is of packets
         ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and routing.shares_evenly else []
         words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
@@ -132,11 +137,16 @@ def planned_network(
 
 
 def _unchosen(plan: NetworkPlan) -> list[str]:
-    """Return a warning of keys that choose ways where there is no choice."""
+    """Return warnings of keys that choose ways where there is no choice, or always the same."""
     transports = [each for each in plan.config.each_transport if isinstance(each, RoceTransport)]
+    of_queue_pairs = any(each.ecmp == "per-message-port" and each.queue_pairs == "per-pair" for each in transports)
+    hashed = plan.tables.branch and plan.config.topology.routing.kind not in ("spray", ADAPTIVE)
+    keeping = [_KEEPING_PORTS] * (of_queue_pairs and hashed)
+    if plan.changes:
+        return keeping
     choosing = ["transport.reliability.new_path_after"] * any(each.reliability.new_path_after for each in transports)
     choosing += ["transport.ecmp"] * any(each.ecmp == "per-message-port" for each in transports)
-    return idle_routing(plan.config.topology.routing, choosing, plan.graph, plan.tables)
+    return [*keeping, *idle_routing(plan.config.topology.routing, choosing, plan.graph, plan.tables)]
 
 
 def _unheeded(plan: NetworkPlan) -> list[str]:

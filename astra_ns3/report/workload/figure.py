@@ -28,7 +28,9 @@ def draw_levels(found: Overview, path: str | os.PathLike[str], title: str) -> No
             colour = _COLOURS[number % len(_COLOURS)]
             axes.bar(starts, heights, width=width, align="edge", bottom=below, color=colour, label=kind)
             below += heights
-        axes.set_xlabel("level: nodes before it in the longest chain" + (f" ({width} together)" if width > 1 else ""))
+        axes.set_xlabel(
+            "level: nodes before it in its NPU's longest chain" + (f" ({width} together)" if width > 1 else "")
+        )
         axes.set_ylabel("nodes")
         axes.set_xlim(0, len(found.levels))
         axes.locator_params("x", integer=True)

@@ -39,7 +39,7 @@ def overview_document(workload: GraphWorkload, found: Overview) -> dict[str, Any
         "operations": found.operations,
         "tensor_bytes": found.tensor_bytes,
         "memory_bytes": found.memory_bytes,
-        "critical_path_ps": max(found.chain_ps),
+        "longest_chain_ps": max(found.chain_ps),
         "levels": len(found.levels),
     }
 
@@ -53,7 +53,7 @@ def overview_text(document: Mapping[str, Any], found: Overview) -> str:  # what 
         "nodes": f"{document['nodes']:,}, {document['dependencies']:,} dependencies, {document['levels']:,} levels",
         "": ", ".join(f"{count:,} {kind}" for kind, count in document["kinds"].items()),
         "compute": f"{computed} on each NPU" if max(found.compute_ps) else "no computations",
-        "critical path": f"{format_time(document['critical_path_ps'])} where communication takes no time",
+        "longest chain": f"{format_time(document['longest_chain_ps'])} of an NPU's computations; it waits for no other",
     }
     if document["host_ps"]:
         rows["host"] = f"{format_time(document['host_ps'])} on all NPUs together"

@@ -71,7 +71,7 @@ def test_the_numbers_of_a_trace(tmp_path: Path) -> None:
         "host_ps": 1_000_000,
         "operations": 10,
         "tensor_bytes": 64,
-        "critical_path_ps": 7_000_000,
+        "longest_chain_ps": 7_000_000,
         "levels": 2,
     }
     assert {name: document[name] for name in expected} == expected

@@ -123,9 +123,23 @@ def test_other_paths_after_timeouts_are_told_where_there_is_none(topology: dict[
 )
 def test_a_port_of_each_message_is_told_where_no_switch_reads_it(topology: dict[str, Any], kind: str, why: str) -> None:
     """Hosts have one port each, and switches turn or go by queues."""
-    keys = {"topology": {**topology, "routing": kind}, "transport": {"kind": "roce", "ecmp": "per-message-port"}}
+    transport = {"kind": "roce", "ecmp": "per-message-port", "queue_pairs": "per-message"}
+    keys = {"topology": {**topology, "routing": kind}, "transport": transport}
     found = [words for words in told(on=parse_network(keys)) if "ecmp" in words]
     assert found == ([f"without effect: transport.ecmp ({why})"] if why else [])
+
+
+@pytest.mark.parametrize(
+    ("topology", "queue_pairs", "warned"),
+    [(TWO_SPINES, "per-pair", True), (TWO_SPINES, "per-message", False), (ONE_SPINE, "per-pair", False)],
+)
+def test_a_queue_pair_that_keeps_the_port_of_each_message_is_told(
+    topology: dict[str, Any], queue_pairs: str, warned: bool
+) -> None:
+    transport = {"kind": "roce", "ecmp": "per-message-port", "queue_pairs": queue_pairs}
+    for backend in ("ns3", "flow"):
+        words = told(on=parse_network({"topology": topology, "transport": transport}), backend=backend)
+        assert any("a queue pair keeps its port" in each for each in words) == warned
 
 
 def test_intervals_of_what_nobody_observes_are_told() -> None:
