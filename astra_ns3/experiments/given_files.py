@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from astra_ns3.config.flow_list import FlowList
@@ -14,7 +14,7 @@ from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.file import FileTopology
-from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.errors import InputError, located, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.jobs.flows import system_of_flows
@@ -41,9 +41,17 @@ def network_of_run(network: FilePath | AnyNetwork, options: Options) -> AnyNetwo
 
 
 def read_files(
-    workload: FilePath | AnyWorkload, system: FilePath | SystemConfig, network: FilePath | AnyNetwork, options: Options
+    workload: FilePath | AnyWorkload,
+    system: FilePath | SystemConfig,
+    network: FilePath | AnyNetwork,
+    options: Options,
+    *,
+    of_groups: str = "",
 ) -> RunFiles:
-    """Return the three files with the changes and groups that the options name."""
+    """Return the three files with the changes and groups that the options name.
+
+    ``of_groups``: with what an error about groups begins; empty: with their file.
+    """
     _check_paths(options)
     files = RunFiles(
         _given("workload", workload, tuple(JOBS), read_workload),
@@ -53,7 +61,8 @@ def read_files(
         _flags(options),
     ).with_changes(options.changes or {})
     if options.groups is not None:
-        files = replace(files, workload=with_groups(files.workload, options.groups))
+        with located(of_groups) if of_groups else nullcontext():
+            files = replace(files, workload=with_groups(files.workload, options.groups))
     if isinstance(files.workload, FlowList):
         files = replace(files, workload=with_npus(files.workload, _hosts(files.network.network)))
     return files

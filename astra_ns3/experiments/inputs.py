@@ -165,6 +165,11 @@ class Sharing:
         """With what a message about the scenario begins."""
         return tuple(f"{source}:" for source in self.sources)
 
+    @property
+    def of_groups(self) -> str:
+        """Return with what an error about the tenant's file of groups begins; empty: it has none of its own."""
+        return "" if self.tenant.groups is None else f"{self.tenant.place}: key 'groups'"
+
 
 def load_inputs(
     workload: FilePath | AnyWorkload,
@@ -180,7 +185,7 @@ def load_inputs(
     ``tell`` hears of what may take long, such as the proof of a user's schedule. ``sharing``: who plays on which NPUs,
     beside whom (None: the run has no others). Raises InputError, which names the file where there is one.
     """
-    files = read_files(workload, system, network, options)
+    files = read_files(workload, system, network, options, of_groups="" if sharing is None else sharing.of_groups)
     with files.telling_changes():
         return _load_inputs(files, system, network, options, tell, sharing)
 

@@ -12,14 +12,14 @@ from typing import Protocol
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
+from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, LimitReached, refuse
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.forecasting.capacity import check_run_fits
 from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.garbage import no_search, rare_search
 from astra_ns3.experiments.hooks import HookFile, named_hook
 from astra_ns3.experiments.inputs import Inputs, scenario_of
-from astra_ns3.experiments.jobs.job import Playing
+from astra_ns3.experiments.jobs.job import Playing, ProgramsJob
 from astra_ns3.experiments.jobs.job_kinds import ended_unstored
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
@@ -403,7 +403,9 @@ def _run(company: Company, request: RunRequest, tenants: Sequence[Inputs], repor
     try:
         company.run(request.end)
     except KeyboardInterrupt:
-        return Interrupted("interrupted")
+        return Interrupted(f"interrupted{_passes_done(company, tenants)}")
+    except LimitReached as error:
+        return LimitReached(f"{error}{_passes_done(company, tenants)}")
     except InputError:
         raise
     except AstraNs3Error as error:
@@ -418,6 +420,14 @@ def _run(company: Company, request: RunRequest, tenants: Sequence[Inputs], repor
     finally:
         reporter.finish()
     return None
+
+
+def _passes_done(company: Company, tenants: Sequence[Inputs]) -> str:
+    """Return how many of several passes a training had done, to stand at the end of why it stopped."""
+    done, passes, *_ = company.progress()
+    if passes == 1 or len(tenants) > 1 or not isinstance(tenants[0].job, ProgramsJob):
+        return ""
+    return f"; NPU 0 had done {done:,} of {counted(passes, 'pass', 'passes')}"
 
 
 def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> tuple[str | None, TracebackType | None]:

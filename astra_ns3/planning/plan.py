@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.training_plan import TrainingPlan
-from astra_ns3.errors import InputError, nearest, some_of, wrong
+from astra_ns3.errors import InputError, Interrupted, nearest, some_of, wrong
 from astra_ns3.experiments.changes.documents import document_of
 from astra_ns3.experiments.given_files import named
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound, Bounds
@@ -29,7 +30,7 @@ from astra_ns3.planning.request import (
     PASSES_AXIS,
     PlanRequest,
 )
-from astra_ns3.planning.search import Found, Played, Search
+from astra_ns3.planning.search import Found, Played, Search, hold_text
 from astra_ns3.planning.usual_limits import USUAL_PACKETS
 from astra_ns3.studies.axes import Label
 from astra_ns3.studies.figures.data import DONE
@@ -41,7 +42,7 @@ from astra_ns3.studies.run_study import measured_today
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.local import cores
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_US, counted, format_time
 from astra_ns3.workload.memory.room import is_tight
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -171,11 +172,32 @@ def capacity_bytes(space: Space) -> int | None:
 
 
 def bounds_of(request: PlanRequest, space: Space) -> AllBounds:
-    """Return bounds on all choices of a space; raises InputError if none can be played."""
+    """Return bounds on all choices of a space; raises InputError if none can be played, Interrupted after Ctrl-C."""
     inputs, plan = _inputs_of(request, space, _first(request, space))
     bounds = Bounds(space, plan, inputs)
     with named(inputs.system.source, of_its_own=(space.workload.source,)):
-        return AllBounds(list(bounds.all()), bounds.left_out, bounds.own_why)
+        known: list[Bound] = []
+        with Interruption() as interruption:
+            for bound in bounds.all():
+                known.append(bound)
+                if interruption.noted_at is not None:
+                    break
+        if interruption.noted_at is None:
+            return AllBounds(known, bounds.left_out, bounds.own_why)
+    raise Interrupted(_bounds_so_far(space, known, sum(bounds.left_out.values())))
+
+
+def _bounds_so_far(space: Space, known: Sequence[Bound], left_out: int) -> str:
+    """Return what is said of bounds that were interrupted; ``left_out``: choices that can't be played."""
+    capacity = capacity_bytes(space)
+    small = [each for each in known if capacity is None or each.memory_bytes <= capacity]
+    large, looked_at = len(known) - len(small), len(known) + left_out
+    words = [f"interrupted; bounds of {counted(len(known), 'plan')} are known, {large:,} of them too large for an NPU"]
+    if small:
+        least = min(small, key=lambda each: each.time_ps)
+        words.append(f"the least of the others is {format_time(least.time_ps)} ({least.choice.name})")
+    words.append(f"{sum(1 for _ in _choices(space)) - looked_at:,} weren't looked at")
+    return ", ".join(words) + hold_text(space, large, len(known))
 
 
 def _first(request: PlanRequest, space: Space) -> Choice:
@@ -271,7 +293,10 @@ class _Player:
         return StudyResult(expansion, self._outcomes, self._request.folder)
 
     def _play(self, tasks: Sequence[PointTask], progress: StudyProgressSink | None, more: More) -> None:
-        outcomes = play_tasks(tasks, store=self._store, jobs=self._request.jobs, progress=progress, more=more)
+        try:
+            outcomes = play_tasks(tasks, store=self._store, jobs=self._request.jobs, progress=progress, more=more)
+        except Interrupted as error:
+            raise Interrupted(f"{error}; {self._search.so_far()}") from error
         self._outcomes |= measured_today(outcomes, self._store, write=True)
 
     def _more(self, outcome: PointOutcome) -> list[PointTask]:

@@ -9,10 +9,12 @@ from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space
-from astra_ns3.units import counted, format_bytes
+from astra_ns3.units import counted, format_bytes, format_time
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.changes import changed
 
+# Keys that narrow a search to plans that need less memory.
+_SAVING = {"parallel.zero": "3", "training.recompute": "full"}
 # Of the least bound: so much more is nearly as little.
 _NEARLY, _MOST_NEAR = 1.1, 1000
 
@@ -68,6 +70,14 @@ class Found:
     def cpu_seconds(self) -> float:
         """Return the CPU time of all that was played."""
         return sum(each.cpu_seconds for each in self.played.values())
+
+
+def hold_text(space: Space, too_large: int, plans: int) -> str:
+    """Return words on keys to hold where most of the plans are too large; empty: most aren't, or all are held."""
+    saving = [f"--hold {key}={value}" for key, value in _SAVING.items() if key not in space.held]
+    if not saving or 2 * too_large <= plans:
+        return ""
+    return f"; most need too much memory: {' or '.join(saving)} looks only at some that need less"
 
 
 class Search:
@@ -138,6 +148,27 @@ class Search:
             len(self._waiting) - len(below),
         )
 
+    def so_far(self) -> str:
+        """Return in words what is known of a search that is stopped on its way."""
+        found = self.found()
+        running = [bound for choice, bound in self._begun.items() if choice not in self._played]
+        counts = [
+            f"{found.too_large:,} too large for an NPU",
+            f"{found.pruned:,} pruned by their bounds",
+            f"{len(found.played):,} played",
+            *([f"{len(running):,} begun"] if running else []),
+            f"{len(found.open):,} not looked at",
+        ]
+        best = (
+            "none has ended" if found.best is None else f"the best {found.best.name}: {format_time(found.best_ps or 0)}"
+        )
+        words = f"{counted(found.bounds, 'plan')}: {', '.join(counts)}; {best}"
+        left = [*running, *found.open[:1]]
+        if left:
+            least = min(left, key=lambda each: each.time_ps)
+            words += f"; every other takes at least {format_time(least.time_ps)} ({least.choice.name})"
+        return words + hold_text(self._space, found.too_large, found.bounds)
+
     def _cheapest(self, most: int) -> list[Bound]:
         """Return the cheapest that fit of those whose bounds are nearly the least."""
         near = [each for each in self._waiting if each.time_ps <= _NEARLY * self._waiting[0].time_ps][:_MOST_NEAR]
@@ -202,6 +233,6 @@ class Search:
             f"fits none of {counted(len(self._bounds), 'plan')} on {counted(self._space.npus, 'NPU')} "
             f"of {memory}: "
             f"the least is {format_bytes(needed)} ({least.choice.name}); expected more NPUs, NPUs of that memory, or "
-            "fewer samples an iteration",
+            f"fewer samples an iteration{', or other keys held by --hold' if self._space.held else ''}",
             self._space.workload.source,
         )

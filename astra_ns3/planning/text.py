@@ -42,7 +42,7 @@ def plan_text(plan: Plan) -> str:
     ]
     files = [("files", f"{plan.request.folder}: {', '.join(names)}")]
     files += [("run", run_of_best(plan.request))] if plan.found.best is not None else []
-    parts = [aligned(head_of(plan)), *([_table(rows)] if rows else []), *warned_text(plan.study.warnings)]
+    parts = [aligned(head_of(plan)), *([_table(rows)] if rows else []), *warned_text(plan.study.warned)]
     parts.append(aligned(files))
     return "\n\n".join(parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -20,9 +20,19 @@ from astra_ns3.report.tables import Numbers, Records
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Link
 from astra_ns3.topology.ports import all_ports, port_name
+from astra_ns3.topology.reducers import REDUCTION
+from astra_ns3.topology.storage import STORAGE
 
 _NAME = re.compile(r"(host|switch)(\d+)(?::(\d+))?")
 _FOREVER_PS = 2**61
+# Kinds of links whose ports stand apart, in this order: what the ports of hosts are called, and those of switches.
+_SCALE_UP = "scale-up"
+_APART = {
+    "": ("NICs", ""),
+    _SCALE_UP: ("scale-up of NPUs", ""),
+    STORAGE: ("storage hosts", "to storage"),
+    REDUCTION: ("reducers", "to reducers"),
+}
 
 
 @dataclass(frozen=True)
@@ -34,20 +44,26 @@ class Level:
 
 
 def levels(records: Records, ports: Iterable[str]) -> list[Level]:
-    """``ports``, NICs first, then those of switches by their distance to hosts, downwards before upwards.
+    """``ports``, NICs first, then those of switches by their distance to hosts with NPUs, downwards before upwards.
 
-    Ports of links inside nodes follow those of other links at the same place.
+    Ports of links inside nodes, and to storage hosts and reducers, follow those of other links at the same place.
     """
     peers = {row["port"]: row["link_to"] for row in records.rows("switch.csv")}
-    distance = _distances(peers)
-    kinds = {port: link.kind for port, (_, link) in _links(records).items()}
-    found: dict[tuple[int, bool, int], list[str]] = {}
+    kinds = {port: _kind(link) for port, (_, link) in _links(records).items()}
+    helpers = {port.partition(":")[0] for port, kind in kinds.items() if kind in (STORAGE, REDUCTION)}
+    distance = _distances(peers, {name for name in helpers if name.startswith("host")})
+    found: dict[tuple[int, int, int], list[str]] = {}
     for port in sorted(ports, key=_order):
         node, peer = port.partition(":")[0], peers[port]
         here, there = distance.get(node, 0), distance.get(peer, 0)
-        scale_up = kinds.get(port, "").startswith("scale-up")
-        found.setdefault((here, scale_up, 0 if there < here else 1 if there == here else 2), []).append(port)
+        kind = list(_APART).index(kinds.get(port, ""))
+        found.setdefault((here, kind, 0 if there < here else 1 if there == here else 2), []).append(port)
     return [Level(_level_name(*key), tuple(found[key])) for key in sorted(found)]
+
+
+def _kind(link: Link) -> str:
+    """Return which of the kinds that stand apart a link is."""
+    return _SCALE_UP if link.kind.startswith(_SCALE_UP) else link.kind if link.kind in _APART else ""
 
 
 @dataclass(frozen=True)
@@ -142,11 +158,13 @@ def chosen(known: Iterable[str], select: tuple[str, ...], what: str = "port") ->
     return list(found)
 
 
-def _distances(peers: dict[str, str]) -> dict[str, int]:
-    """Links from each node to the nearest host."""
+def _distances(peers: dict[str, str], helpers: Collection[str]) -> dict[str, int]:
+    """Links from each node to the nearest host that is none of the ``helpers``, which have no distance."""
     beside: dict[str, set[str]] = {}
     for port, peer in peers.items():
-        beside.setdefault(port.partition(":")[0], set()).add(peer)
+        node = port.partition(":")[0]
+        if node not in helpers and peer not in helpers:
+            beside.setdefault(node, set()).add(peer)
     found = {node: 0 for node in beside if node.startswith("host")}
     waiting = deque(found)
     while waiting:
@@ -158,10 +176,12 @@ def _distances(peers: dict[str, str]) -> dict[str, int]:
     return found
 
 
-def _level_name(level: int, scale_up: bool, way: int) -> str:
+def _level_name(level: int, kind: int, way: int) -> str:
+    word = list(_APART)[kind]
+    of_hosts, of_switches = _APART[word]
     if level == 0:
-        return "scale-up of NPUs" if scale_up else "NICs"
-    return f"{'scale-up' if scale_up else f'level {level}'} {('down', 'across', 'up')[way]}"
+        return of_hosts
+    return f"{word if word == _SCALE_UP else f'level {level}'} {of_switches or ('down', 'across', 'up')[way]}"
 
 
 def _order(port: str) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import InputError, refuse, unknown, wrong
+from astra_ns3.errors import InputError, refuse, some_of, unknown, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
@@ -31,6 +31,8 @@ from astra_ns3.studies.usual_preset import USUAL_PRESET
 from astra_ns3.units import without_numbers
 
 _MOST_TOLD = 5
+# Points that a warning names.
+_MOST_NAMED = 3
 # Options of a run that each job of a scenario has of its own.
 _OF_ONE_JOB = ("workload", "system", "passes", "report_npu", "compute_slowdown")
 
@@ -225,20 +227,31 @@ def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str,
     sources, addresses = Sources(study.document.source, study.folder), Addresses()
     scenarios = Scenarios(study.document.source, study.folder, sources)
     points: list[Point] = []
-    warnings: dict[str, str] = {}
+    warnings: dict[str, list[str]] = {}  # the words first, and then the points that they are of
     refused: dict[str, None] = {}
     for draft in drafts:
         try:
             request, said = _request(study, sources, scenarios, draft)
             points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
-            for words in said:
-                warnings.setdefault(without_numbers(words), words)
+            for words in {without_numbers(each): each for each in reversed(said)}.values():
+                warnings.setdefault(without_numbers(words), [words]).append(points[-1].name)
         except InputError as error:
             refused[str(error)] = None
     if refused:
         raise all_of(list(refused))
     _check_limits(study, points)
-    return points, tuple(warnings.values())
+    every = [point.name for point in points]
+    return points, tuple(f"{words}{in_brackets(some_points(names, every))}" for words, *names in warnings.values())
+
+
+def some_points(names: Sequence[str], every: Sequence[str]) -> str:
+    """Return the names of the first few points that a warning is of, and how many more; empty: it is of all."""
+    return "" if len(names) == len(every) else f"in {some_of(names, _MOST_NAMED, '; ')}"
+
+
+def in_brackets(words: str) -> str:
+    """Return words to stand behind others; nothing for none."""
+    return f" ({words})" if words else ""
 
 
 def _check_limits(study: Study, points: Iterable[Point]) -> None:

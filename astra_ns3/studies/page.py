@@ -8,7 +8,7 @@ from astra_ns3.experiments.versions import versions
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.alignment import clock
 from astra_ns3.report.page.markup import Markup, escaped, html_file, joined, table, tag
-from astra_ns3.studies.expansion import Part
+from astra_ns3.studies.expansion import Part, in_brackets
 from astra_ns3.studies.figures.data import DONE, Row, label_text
 from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.measures import MEASURES
@@ -88,7 +88,10 @@ def _failures(result: StudyResult) -> Markup:
 
 def _warned(result: StudyResult) -> Markup:
     """The warnings of runs, with how many of them had each."""
-    lines = [tag("li", tag("b", counted(runs, "run", "runs")), f": {words}") for words, runs in result.warnings]
+    lines = [
+        tag("li", tag("b", counted(runs, "run", "runs")), f": {words}{in_brackets(points)}")
+        for words, runs, points in result.warned
+    ]
     return tag("div", tag("b", "warned"), tag("ul", *lines), class_="warnings") if lines else Markup("")
 
 

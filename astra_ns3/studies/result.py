@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.scenario_result import result_in
 from astra_ns3.studies.best import Best, bests_of
-from astra_ns3.studies.expansion import Expansion, Part
+from astra_ns3.studies.expansion import Expansion, Part, some_points
 from astra_ns3.studies.figures.data import Row, View
 from astra_ns3.studies.means import MEAN_COLUMNS, mean_rows
 from astra_ns3.studies.measures import MEASURES
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 
 _OTHERS = " (in others with other numbers)"
+
+
+class Warned(NamedTuple):
+    """A warning of ``runs`` runs. ``points``: the first few points in words, and how many more; empty: all of them."""
+
+    words: str
+    runs: int
+    points: str
 
 
 class StudyResult:
@@ -107,14 +115,26 @@ class StudyResult:
 
         Warnings that differ in numbers alone are one, with the numbers of the first run.
         """
-        there = dict.fromkeys(point.address for point in self.expansion.points if point.address in self.outcomes)
-        alike: dict[str, list[str]] = {}
-        for each in there:
+        return [(each.words, each.runs) for each in self.warned]
+
+    @property
+    def warned(self) -> list[Warned]:
+        """Return the warnings of runs, as :attr:`warnings`, each with the first few points that it is of."""
+        there: dict[str, str] = {}
+        for point in self.expansion.points:
+            if point.address in self.outcomes:
+                there.setdefault(point.address, point.name)
+        alike: dict[str, list[tuple[str, str]]] = {}
+        for each, name in there.items():
             own = {without_numbers(words): words for words in reversed(self.outcomes[each].warnings)}
             for form, words in reversed(own.items()):
-                alike.setdefault(form, []).append(words)
-        found = sorted(alike.values(), key=len, reverse=True)
-        return [(words[0] + _OTHERS * (len({*words}) > 1), len(words)) for words in found]
+                alike.setdefault(form, []).append((words, name))
+        every, found = list(there.values()), []
+        for told in sorted(alike.values(), key=len, reverse=True):
+            differ = len({words for words, _ in told}) > 1
+            points = some_points([name for _, name in told], every)
+            found.append(Warned(told[0][0] + _OTHERS * differ, len(told), points))
+        return found
 
     def figure(self, name: str) -> Figure:
         """The figure ``name``, or ``part/name``, as a Figure of matplotlib's; raises InputError if there is none."""

@@ -11,7 +11,7 @@ from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import DONE, label_text
 from astra_ns3.studies.means import has_several_seeds
-from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.result import StudyResult, Warned
 from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
 from astra_ns3.studies.tables import NOT_PLAYED
 from astra_ns3.studies.task import PointOutcome
@@ -37,14 +37,16 @@ def study_text(result: StudyResult) -> str:
         lines = [(name, str(outcome.message)) for name, outcome in failures[:_MOST_FAILURES]]
         more = f"\n  and {len(failures) - _MOST_FAILURES} more" if len(failures) > _MOST_FAILURES else ""
         parts.append(f"failed\n{aligned(lines, indent='  ')}{more}")
-    parts += warned_text(result.warnings)
+    parts += warned_text(result.warned)
     parts.append(aligned([("page", str(result.folder / "index.html")), ("table", str(result.folder / "study.csv"))]))
     return "\n\n".join(parts)
 
 
-def warned_text(warnings: Sequence[tuple[str, int]]) -> list[str]:
+def warned_text(warnings: Sequence[Warned]) -> list[str]:
     """Return the warnings of runs as a paragraph, or nothing."""
-    lines = [(counted(runs, "run", "runs"), words) for words, runs in warnings[:_MOST_WARNINGS]]
+    lines: list[tuple[str, str]] = []
+    for words, runs, points in warnings[:_MOST_WARNINGS]:
+        lines += [(counted(runs, "run", "runs"), words), *[("", points)] * bool(points)]
     more = f"\n  and {len(warnings) - _MOST_WARNINGS} more" if len(warnings) > _MOST_WARNINGS else ""
     return [f"warned\n{aligned(lines, indent='  ')}{more}"] * bool(lines)
 

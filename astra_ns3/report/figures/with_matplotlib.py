@@ -60,6 +60,8 @@ _TITLE_LETTERS = 96
 # Letters of the title of a picture for each inch of its width.
 _LETTERS_PER_INCH = 17
 _SMALL_LETTERS_PER_INCH = 21
+# Length of a line in a legend, in letters' heights, that shows each kind of dashes twice.
+_DASHED_LENGTH = 3.3
 # Height of a legend that a figure has room for; a higher one makes the figure higher.
 _LEGEND_INCHES = 0.6
 # Share of the width that a table takes at most: letters don't shrink evenly.
@@ -404,12 +406,19 @@ def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
             drawing.supxlabel(words, fontsize=_SMALL, color=GREY)
         return
     handles = [_entry(series) for series in named.values()]
-    legend = _fitting(drawing, handles, min(columns, len(handles)))
+    line = _DASHED_LENGTH if _by_dashes(named.values()) else None
+    legend = _fitting(drawing, handles, min(columns, len(handles)), line)
     if words:
         legend.set_title(words)
         legend.get_title().set(color=GREY, fontsize=_SMALL, multialignment="center")
     more = legend.get_window_extent().height / drawing.dpi - _LEGEND_INCHES
     drawing.set_figheight(drawing.get_figheight() + max(0, more))
+
+
+def _by_dashes(series: Iterable[Series]) -> bool:
+    """Return whether lines differ by dashes alone, or else by colours, which a print in grey loses."""
+    lines = {(each.mark, each.dash) for each in series if isinstance(each, Curve) and each.dash is not None}
+    return len(lines) > len({mark for mark, _ in lines})
 
 
 def _covered(panel: Panel) -> Iterator[str]:
@@ -421,12 +430,15 @@ def _covered(panel: Panel) -> Iterator[str]:
     yield from (f"same {panel.y.name}: {', '.join(names)}" for names in alike.values() if len(names) > 1)
 
 
-def _fitting(drawing: Drawing, handles: Sequence[Artist], columns: int) -> Legend:
-    """Return a legend under the figure, with fewer columns if it were wider than the figure."""
-    legend = drawing.legend(handles=handles, loc="outside lower center", ncols=columns)
+def _fitting(drawing: Drawing, handles: Sequence[Artist], columns: int, line: float | None) -> Legend:
+    """Return a legend under the figure, with fewer columns if it were wider than the figure.
+
+    ``line``: the length of its lines, in letters' heights; None: as the settings have it.
+    """
+    legend = drawing.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=line)
     if columns > 1 and legend.get_window_extent().width > drawing.bbox.width:
         legend.remove()
-        return _fitting(drawing, handles, columns - 1)
+        return _fitting(drawing, handles, columns - 1, line)
     return legend
 
 

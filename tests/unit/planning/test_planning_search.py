@@ -14,6 +14,7 @@ from support.lengths import some_slow
 from support.plans import Case, one_switch, rings, small_llama
 
 from astra_ns3.errors import InputError
+from astra_ns3.frozen import replace
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space
 from astra_ns3.planning.frontier import frontier_figure
@@ -24,6 +25,7 @@ from astra_ns3.report.figures.figure import Curve
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.changes import changed
 
+HELD = {"parallel.zero": 0}
 CASE = Case(small_llama(samples=4), rings(), one_switch(4))
 
 
@@ -199,6 +201,48 @@ def test_a_model_that_fits_nowhere_says_what_would_make_it_fit(space: Space, cho
         InputError, match=r"fits none of \d+ plans on 4 NPUs of 1 MB: the least is 5 MB \(.*\); expected"
     ):
         Search(space, bounds, 1_000_000, 1, cpu_seconds=1.0).begin()
+
+
+def test_a_model_that_fits_nowhere_with_held_keys_says_that_others_may_help(
+    space: Space, choices: list[Choice]
+) -> None:
+    held, some = replace(space, held=HELD), [choice for choice in choices if not choice.zero]
+    with pytest.raises(InputError, match=r"fewer samples an iteration, or other keys held by --hold$"):
+        Search(held, [Bound(choice, 1000, 5_000_000) for choice in some], 1_000_000, 1).begin()
+
+
+def test_a_search_that_is_stopped_tells_its_bounds_and_what_it_has_not_looked_at(
+    space: Space, choices: list[Choice]
+) -> None:
+    """Two run at once: when the first ends at 1.5 us, a third begins, and all but six are pruned or too large."""
+    many = len(choices)
+    bounds = [Bound(choice, 10**6 * (1 + number), 1) for number, choice in enumerate(choices)]
+    search = Search(space, bounds, None, 2)
+    first, second = search.begin()
+    assert search.so_far() == (
+        f"{many} plans: 0 too large for an NPU, 0 pruned by their bounds, 0 played, 2 begun, {many - 2} not looked at; "
+        f"none has ended; every other takes at least 1 us ({first.name})"
+    )
+    (third,) = search.ended(first, Played(5_500_000, 1.0))
+    assert [second, third] == choices[1:3]
+    assert search.so_far() == (
+        f"{many} plans: 0 too large for an NPU, {many - 5} pruned by their bounds, 1 played, 2 begun, 2 not looked at; "
+        f"the best {first.name}: 5.5 us; every other takes at least 2 us ({second.name})"
+    )
+
+
+def test_where_memory_rules_most_plans_out_a_stopped_search_says_how_to_look_at_fewer(
+    space: Space, choices: list[Choice]
+) -> None:
+    for large, hint in ((len(choices) // 2, False), (len(choices) // 2 + 1, True)):
+        bounds = [Bound(choice, 1000, 10**15 if place < large else 1) for place, choice in enumerate(choices)]
+        for held, keys in (
+            ({}, "parallel.zero=3 or --hold training.recompute=full"),
+            (HELD, "training.recompute=full"),
+        ):
+            search = Search(replace(space, held=held), bounds, 10**14, 1)
+            search.begin()
+            assert (f"too much memory: --hold {keys} looks" in search.so_far()) == hint
 
 
 def test_one_run_at_once_begins_with_the_files_own_and_the_cheapest_too(space: Space, choices: list[Choice]) -> None:

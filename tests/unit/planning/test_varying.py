@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ from support.plans import servers
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.plan_file import read_plan_file
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.frozen import replace
 from astra_ns3.planning import plan as planning
+from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Space
 from astra_ns3.planning.plan import AllBounds, Bounded, Plan, bounds_of, make_plan
 from astra_ns3.planning.request import PlanRequest
@@ -25,6 +28,7 @@ from astra_ns3.planning.varying.result import rows_of
 from astra_ns3.planning.varying.text import head_of, table_of
 from astra_ns3.planning.varying.varying import BestBound, Varied, VariedPoint, best_bound, varied_keys, vary
 from astra_ns3.report.figures.figure import Words
+from astra_ns3.units import format_time
 from astra_ns3.whole_file import STUDY_MARK
 
 MODEL = {
@@ -190,6 +194,33 @@ def test_an_interrupted_search_leaves_nothing_that_tells_of_an_earlier_plan(
         left = {path.name for path in each.iterdir()}
         assert not left & told
         assert {"notes.txt", "points"} <= left
+
+
+def test_bounds_that_are_interrupted_tell_the_least_and_how_many_plans_were_not_looked_at(
+    request_of_a_plan: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C comes with the second of all bounds."""
+    space = Bounded().space(request_of_a_plan)
+    every = bounds_of(request_of_a_plan, space)
+    first, second = every.bounds[:2]
+    monkeypatch.setattr(Bounds, "all", lambda _: _with_a_signal([first, second, *every.bounds[2:]]))
+    monkeypatch.setattr(Bounds, "left_out", {"odd": 0})
+    left = len(every.bounds) + sum(every.left_out.values()) - 2
+    least = min(first, second, key=lambda bound: bound.time_ps)
+    told = (
+        f"interrupted; bounds of 2 plans are known, 0 of them too large for an NPU, the least of the others is "
+        f"{format_time(least.time_ps)} ({least.choice.name}), {left:,} weren't looked at"
+    )
+    with pytest.raises(Interrupted) as stopped:
+        make_plan(request_of_a_plan)
+    assert str(stopped.value) == told
+
+
+def _with_a_signal(bounds: Iterable[Bound]) -> Iterator[Bound]:
+    for number, bound in enumerate(bounds):
+        if number == 1:
+            signal.raise_signal(signal.SIGINT)
+        yield bound
 
 
 def test_a_search_removes_none_of_the_files_that_it_reads(request_of_a_plan: PlanRequest) -> None:

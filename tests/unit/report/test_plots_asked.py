@@ -278,6 +278,41 @@ def test_ports_of_links_inside_nodes_are_no_nics(tmp_path: Path) -> None:
     }
 
 
+def test_ports_of_reducers_and_of_storage_hosts_are_no_nics_and_bring_no_spine_nearer(tmp_path: Path) -> None:
+    """Hosts 0 to 3, storage host 4, and reducers 5 to 7 of leaves 0 and 1 and spine 2."""
+    path = run_folder(tmp_path)
+    document = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    document["network"]["topology"] = {
+        "kind": "leaf-spine",
+        "leaves": 2,
+        "spines": 1,
+        "hosts_per_leaf": 2,
+        "link": {"rate": "100Gbps", "delay": "1us"},
+        "switch": {"buffer": "1MB", "reduction": {}},
+        "storage": {"per": "fabric", "count": 1, "link": {"rate": "100Gbps", "delay": "1us"}},
+    }
+    (path / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    peers = {f"host{host}": f"switch{host // 2}" for host in range(4)}
+    peers |= {"host4": "switch2", "host5": "switch0", "host6": "switch1", "host7": "switch2"}
+    for leaf in (0, 1):
+        peers |= {f"switch{leaf}:{port}": f"host{2 * leaf + port}" for port in (0, 1)}
+        peers |= {f"switch{leaf}:2": "switch2", f"switch{leaf}:3": f"host{5 + leaf}"}
+    peers |= {"switch2:0": "switch0", "switch2:1": "switch1", "switch2:2": "host4", "switch2:3": "host7"}
+    lines = ["port,link_to", *(f"{port},{peer}" for port, peer in peers.items())]
+    (path / "switch.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert {level.name: level.ports for level in levels(astra_ns3.Result.load(path), peers)} == {
+        "NICs": ("host0", "host1", "host2", "host3"),
+        "storage hosts": ("host4",),
+        "reducers": ("host5", "host6", "host7"),
+        "level 1 down": ("switch0:0", "switch0:1", "switch1:0", "switch1:1"),
+        "level 1 up": ("switch0:2", "switch1:2"),
+        "level 1 to reducers": ("switch0:3", "switch1:3"),
+        "level 2 down": ("switch2:0", "switch2:1"),
+        "level 2 to storage": ("switch2:2",),
+        "level 2 to reducers": ("switch2:3",),
+    }
+
+
 def test_rates_of_ports_are_those_of_their_links(folder: Path) -> None:
     ports = [f"host{npu}" for npu in range(4)] + [f"switch0:{npu}" for npu in range(4)]
     found = paces(astra_ns3.Result.load(folder))

@@ -83,6 +83,22 @@ def test_a_legend_has_names_that_begin_with_an_underscore_by_all_matplotlibs() -
     assert [text.get_text() for text in drawn.legends[0].get_texts()] == [" _mine", "yours"]
 
 
+@pytest.mark.parametrize(("dash", "period"), [(1, 3.7 + 1.6), (2, 1 + 1.65), (3, 6.4 + 1.6 + 1 + 1.6)])
+def test_a_legend_shows_each_kind_of_dashes_twice(dash: int, period: float) -> None:
+    """``period``: matplotlib's default, in widths of the line. Lengths of handles are in font sizes."""
+    curves = [Curve(x=[0, 1], y=[0, 1], dash=each, name=str(each)) for each in (0, dash)]
+    (legend,) = with_matplotlib.drawn(Figure([Panel(Axis(), Axis(), curves)]), 3.5, "").legends
+    line, letters = legend.get_lines()[1], float(legend.get_texts()[1].get_fontsize())
+    assert legend.handlelength * letters >= 2 * period * line.get_linewidth()
+
+
+@pytest.mark.parametrize(("marks", "dashes"), [((None, None), (0, 0)), ((0, 1), (0, 1)), ((0, 0), (0, None))])
+def test_a_legend_stays_short_where_no_dashes_are_needed(marks: tuple[int, int], dashes: tuple[int, int]) -> None:
+    curves = [Curve([0], [0], mark=m, dash=d, name=str(n)) for n, (m, d) in enumerate(zip(marks, dashes, strict=True))]
+    (legend,) = with_matplotlib.drawn(Figure([Panel(Axis(), Axis(), curves)]), 3.5, "").legends
+    assert legend.handlelength == with_matplotlib.SETTINGS["legend.handlelength"]
+
+
 @pytest.mark.parametrize("width", ["column", "double"])
 def test_many_long_names_of_groups_leave_a_picture_of_bandwidths_its_height(width: str, tmp_path: Path) -> None:
     run = run_folder(tmp_path)

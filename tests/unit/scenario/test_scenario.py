@@ -88,6 +88,36 @@ def test_a_job_of_a_trace_has_a_file_of_groups_of_its_own(tmp_path: Path) -> Non
         told({})
 
 
+@pytest.mark.parametrize(
+    ("workload", "text", "words"),
+    [
+        ("none.txt", '{"0": [0, 1]}', "groups are for workloads of graphs, and this is none"),
+        ("step", '{"0": [0, 0]}', "communicator '0' has NPU 0 twice"),
+        ("step", "[", "is not JSON"),
+    ],
+)
+def test_an_error_about_the_groups_of_a_job_names_the_job_and_the_key(
+    workload: str, text: str, words: str, tmp_path: Path
+) -> None:
+    for trace in CHAKRA.glob("*.et"):
+        shutil.copy(trace, tmp_path)
+    files = {
+        "none.txt": "DATA\n1\nonly -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\n",
+        "groups.json": text,
+        "system.txt": SYSTEM,
+    }
+    files["network.yaml"] = NETWORK.replace("npus: 4", f"npus: {NPUS}")
+    job = f"name: late, workload: {workload}, system: system.txt, groups: groups.json"
+    files["scenario.yaml"] = f"network: network.yaml\njobs:\n  - {{{job}}}\n"
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as found:
+        astra_ns3.run_scenario(scenario=str(tmp_path / "scenario.yaml"), backend=FakeBackend(NPUS))
+    of_job = f"{tmp_path}/scenario.yaml:3: job 'late': key 'groups': {tmp_path}/groups.json"
+    assert str(found.value).startswith(of_job)
+    assert words in str(found.value)
+
+
 def test_a_tenant_s_run_has_the_warnings_of_its_own_files_and_the_network_s_has_all() -> None:
     told = small_system(**{"track-local-mem": 1})
     result = play(tenant("a", range(4)), Tenant("b", range(4, 8), small_workload(), told))

@@ -184,6 +184,21 @@ def test_what_runs_warned_of_is_told_once_with_the_number_of_runs(tmp_path: Path
     assert "<b>2 runs</b>: no pfc" in page(result, [], "again")
 
 
+def test_a_warning_of_some_runs_names_the_first_of_their_points(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (1,) * 3, (200.0,) * 3, seeds=2)
+    names = [point.name for point in result.expansion.points]
+    few = {address: ["no pfc"] * (place in (1, 3)) for place, address in enumerate(result.outcomes)}
+    many = {address: ["no pfc"] * (place > 0) for place, address in enumerate(result.outcomes)}
+    for told, points in (
+        (few, f"in {names[1]}; {names[3]}"),
+        (many, f"in {names[1]}; {names[2]}; {names[3]} and 2 more"),
+    ):
+        warned = {address: replace(each, warnings=told[address]) for address, each in result.outcomes.items()}
+        found, runs = StudyResult(result.expansion, warned, tmp_path), sum(map(len, told.values()))
+        assert f"\n\nwarned\n  {runs} runs  no pfc\n          {points}\n\n" in study_text(found)
+        assert f"<b>{runs} runs</b>: no pfc ({points})" in page(found, [], "again")
+
+
 def test_columns_that_no_row_fills_are_left_out(tmp_path: Path) -> None:
     """A scenario's rows are of several jobs, and no NPU is reported."""
     result = study_result(tmp_path, (1,), (200.0,))

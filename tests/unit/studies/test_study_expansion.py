@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.studies import sources
 from astra_ns3.studies.columns import columns_of
 from astra_ns3.studies.expansion import Point, expand
 from astra_ns3.studies.figures.config import FigureConfig
@@ -52,6 +54,20 @@ def labels(study: dict[str, Any], **words: Any) -> list[tuple[Any, ...]]:
 def test_a_product_has_every_value_with_every_other() -> None:
     study = study_of(one={"passes": [1, 2], "scale": [0.5, 1.0, 2.0]})
     assert labels(study) == [(passes, scale) for passes in (1, 2) for scale in (0.5, 1.0, 2.0)]
+
+
+def test_a_warning_of_a_file_of_some_points_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = sources._READERS["network"]
+    told = ("no pfc",)
+    monkeypatch.setitem(
+        sources._READERS, "network", lambda path: replace(read(path), warnings=told * ("roce-16.yaml" in path))
+    )
+    networks = [str(INPUTS / "network/single-switch-16.yaml"), BASE["network"]]
+    study = expanded(study_of(one={"axes": {"network": networks, "passes": [1, 2, 3, 4]}}))
+    names = [point.name for point in study.points if "roce-16" in point.name]
+    assert len(names) == 4
+    assert study.warnings == (f"no pfc (in {'; '.join(names[:3])} and 1 more)",)
+    assert expanded(study_of(one={"passes": [1, 2]})).warnings == told
 
 
 def test_one_at_a_time_leaves_the_base_case_by_one_axis() -> None:
