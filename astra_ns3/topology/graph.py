@@ -24,6 +24,8 @@ MOST_COST = 1_000_000
 
 SCALE_OUT = "scale-out"
 """Class of the links of NICs of servers."""
+PCIE = "pcie"
+"""Class of the links between NPUs and the PCIe switches of their NICs."""
 INJECTION = "injection"
 """Class of the links between NPUs and the switches that forward for them."""
 SCALE_UP_INJECTION = "scale-up-injection"

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
 
 from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import wrong
-from astra_ns3.topology.graph import SCALE_OUT, SCALE_UP_INJECTION, Graph, Link
+from astra_ns3.topology.graph import PCIE, SCALE_OUT, SCALE_UP_INJECTION, Graph, Link
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring
 
@@ -67,7 +70,7 @@ def _join_to_pcie(wiring: Wiring, config: Hierarchical, link: Link, nic: int, sw
     """Join the NPUs next to a NIC to its PCIe switch; ``link``: the NIC's to the scale-out network."""
     sharing = config.npus_per_node // config.nics
     for npu in range(nic * sharing, (nic + 1) * sharing):
-        wiring.links.append(replace(link, a=npu, b=switch, delay_ps=0, kind="pcie", cost=cost))
+        wiring.links.append(replace(link, a=npu, b=switch, delay_ps=0, kind=PCIE, cost=cost))
 
 
 def rail_optimised(config: RailOptimised) -> Graph:
@@ -103,12 +106,28 @@ class _Inside:
     @property
     def outwards(self) -> int:
         """The cost of a link out of a node: two of them are more than any path inside."""
-        return (self._npus + 2) * (2 * self._most_links if self._scale_up.pairs else 1)
+        return (self._npus + 2) * self._cost_of(1)
 
-    @property
+    def _cost_of(self, links: int) -> int:
+        """The cost of a pair's links. Paths have as few hops as they can; among these, as wide ones as they can."""
+        if not self._scale_up.pairs:
+            return 1
+        return self._most_hops * (self._most_links - 1) + 1 + self._most_links - links
+
+    @cached_property
     def _most_links(self) -> int:
         """Links of the pair with the most."""
-        return max((links for *_, links in self._scale_up.joined(self._npus)), default=1)
+        return max((links for *_, links in self._scale_up.pairs or ()), default=1)
+
+    @cached_property
+    def _most_hops(self) -> int:
+        """The hops of the longest path over pairs, or the power of two above."""
+        reached, hops = np.eye(self._npus, dtype=np.float32), 1
+        for one, other, _ in self._scale_up.pairs or ():
+            reached[one, other] = reached[other, one] = 1
+        while ((further := np.minimum(reached @ reached, 1)) != reached).any():
+            reached, hops = further, 2 * hops
+        return hops
 
     @property
     def boxes(self) -> list[int]:
@@ -134,9 +153,7 @@ class _Inside:
         elif scale_up.kind == "full-mesh":
             for one, other, links in scale_up.joined(npus):
                 link = scale_up.link.model_copy(update={"rate_bps": scale_up.link.rate_bps * links})
-                # Paths have as few links as they can; among these, as wide ones as they can.
-                cost = 2 * self._most_links + 1 - links if scale_up.pairs else 1
-                self._wiring.join(npu + one, npu + other, link, "scale-up", cost)
+                self._wiring.join(npu + one, npu + other, link, "scale-up", self._cost_of(links))
         else:
             base = scale_up.link.model_copy(update={"delay_ps": 0, "error_rate": 0.0})
             injection = scale_up.injection.of(base, max(scale_up.npu_bps(npus), scale_up.link.rate_bps))

@@ -66,6 +66,11 @@ class NpuLines:
         """The rates of the links of the NPU that has least, together."""
         return min(sum(link.rate_bps for link in links) for links in self.of_npus)
 
+    @property
+    def most_bps(self) -> int:
+        """The rates of the links of the NPU that has most, together."""
+        return max(sum(link.rate_bps for link in links) for links in self.of_npus)
+
     def axes(self, npus: int) -> Sequence[Axis]:
         """Return the axes, the innermost first, along which links join NPUs in each block of so many.
 
@@ -116,11 +121,22 @@ def _holds_nothing(lines: Mapping[int, Sequence[Link]], host: int) -> bool:
     return all(link.kind == INJECTION or (fast and not link.delay_ps) for link in own)
 
 
+def npu_lines_inside(graph: Graph) -> NpuLines:
+    """Return the lines of NPUs to others of their servers, whichever servers these are."""
+    return _with_routers(graph, [graph.links[number] for number in lines_inside(graph)])
+
+
+def _with_routers(graph: Graph, lines: Sequence[Link]) -> NpuLines:
+    routers = (link for link in graph.links if link.kind == INJECTION and not graph.leads_out(link))
+    return NpuLines(graph, [*lines, *routers])
+
+
 class Servers(NamedTuple):
     """Servers of equally many NPUs, one after the other; rates are those of the NPU, or server, that has least.
 
     ``outwards_bps``: an NPU's share of its server's lines outwards, or its own line to them if that is slower.
     ``alone_bps``: what its NICs can carry for an NPU while the others are idle. ``nics``: of the first server.
+    ``routes_choose``: whether routes choose among NICs, which are on the lines that join NPUs.
     """
 
     npus: int
@@ -128,6 +144,7 @@ class Servers(NamedTuple):
     outwards_bps: float
     alone_bps: float
     nics: int
+    routes_choose: bool
 
 
 def equal_servers(graph: Graph) -> Servers | None:
@@ -149,16 +166,17 @@ def equal_servers(graph: Graph) -> Servers | None:
                 nics.add((end, -1 if end < graph.hosts else number))  # a host's lines are ports of its NIC
     numbers = dict.fromkeys(lines_inside(graph))
     lines = [graph.links[number] for number in numbers]
-    near = NpuLines(graph, [*lines, *(link for link in inside if link.kind == INJECTION)])
+    near = _with_routers(graph, lines)
     if not near.least_bps:
         return None
     others = [link for number, link in enumerate(graph.links) if number not in numbers and link.kind != INJECTION]
     leading = {end for link in graph.links if graph.leads_out(link) for end in (link.a, link.b) if end >= graph.hosts}
     out_by_near = any(link.a in leading or link.b in leading for link in lines)
     own = near if out_by_near else NpuLines(graph, others)
-    most_bps = own.least_bps or inf
+    most_bps, shared = own.least_bps or inf, gcd(npus, len(nics))
     share_bps, alone_bps = (min(min(outwards_bps) / parts, most_bps) for parts in (npus, 1))
-    return Servers(npus, near, share_bps, alone_bps, gcd(npus, len(nics)))
+    routes_choose = out_by_near and len(server_of) > 1 and 1 < shared < npus
+    return Servers(npus, near, share_bps, alone_bps, shared, routes_choose)
 
 
 def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ...] | None:

@@ -185,6 +185,37 @@ def test_lines_of_a_graph_in_a_file_are_played(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "compute", ["H100", {"kind": "table", "file": "times.csv", "device": "H100", "extrapolate": True}], ids=str
+)
+@pytest.mark.parametrize("of_file", [False, True], ids=["kind", "file"])
+def test_lines_that_nccl_counts_with_are_twice_as_fast_as_they_were_played(
+    of_file: bool, compute: Any, tmp_path: Path
+) -> None:
+    """Lines of 3026 and 3600 Gb/s both play 2628 Gb/s, 0.73 of the data sheet's; those of 7200 Gb/s play 5256."""
+    shape = {"layers": 1, "hidden": 8192, "heads": 8, "feed_forward": 1024, "vocabulary": 512}
+    model = {"kind": "transformer", "name": "m", "model": shape, "training": {"sequence": 2048}}
+    (tmp_path / "m.json").write_text(json.dumps({**model, "parallel": {"tensor": 4}, "compute": compute}))
+    (tmp_path / "times.csv").write_text("kind,m,n,k,time_us\nmatmul,8,8,8,1\n")
+    system = SYSTEM.replace("ring", "ring_ring").replace("direct", "direct_direct")
+
+    def played(rate: str, nic: str = "100Gbps") -> astra_ns3.Result:
+        links = ({"rate": each, "delay": "100ns"} for each in (rate, nic))
+        inside, outside = ({"link": link, "switch": STAR["switch"]} for link in links)
+        nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": inside, "scale_out": outside}
+        if of_file:
+            topology = parse_network({"topology": nodes, "transport": ROCE}).topology
+            (tmp_path / f"{rate}.json").write_text(export_text(build_graph(topology), topology, "g.json"))
+            nodes = {"kind": "file", "path": f"{rate}.json", "dimensions": [4, 2], "switch": STAR["switch"]}
+        files = written(tmp_path, nodes, ROCE, system)
+        return recorded({**files, "workload": tmp_path / "m.json"}, record=[])
+
+    fast = played("7200Gbps", "200Gbps").finish_ps
+    for rate in ("3600Gbps", "3026Gbps"):
+        before = played(rate)
+        assert saved(astra_ns3.explain(before, play=True))[LINES] == before.finish_ps - fast > 0
+
+
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
 def test_lines_of_an_analytical_network_are_played(backend: str, tmp_path: Path) -> None:
     files = written(tmp_path)

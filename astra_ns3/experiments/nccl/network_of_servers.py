@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised
+from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.nccl.servers_of_network import place_of
+from astra_ns3.experiments.nccl.servers_of_network import has_graph
 from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import SERVERS
+from astra_ns3.topology.builders import graph_as_given
+from astra_ns3.topology.graph import SCALE_UP_INJECTION
+from astra_ns3.topology.npu_lines import npu_lines_inside
+from astra_ns3.topology.parts import servers_of
 
 _PAYLOAD = 4096
 """Bytes of a RoCE packet: the largest path MTU."""
@@ -59,16 +68,45 @@ def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False
 def share_counted(network: AnyNetwork, device: str) -> float:
     """Return the rate of lines inside servers over that in the data sheet of a device's NVLinks.
 
-    It is 1 for a rate below that of NCCL, and for any other device than GPUs of servers that NCCL knows.
+    It is 1 for a rate below that of NCCL, for a network that tells no lines inside servers, and for any other device
+    than GPUs of servers that NCCL knows.
     """
-    place, capability = place_of(network), _CAPABILITIES.get(device.partition("-")[0])
-    inside_gbps = place.inside_bps / 1e9
+    capability, found = _CAPABILITIES.get(device.partition("-")[0]), _nvlinks(network)
+    if capability is None or found is None:
+        return 1.0
+    inside_gbps = found.npu_bps / 1e9
     for server in (each for each in SERVERS.values() if each.compute_capability == capability):
-        used = _used_links(server, place.npus) / server.nvlinks
+        used = _used_links(server, found) / server.nvlinks
         sheet_gbps = server.nvlink_gbytes_per_s * 8 * used
-        if nvlink_gbytes_per_s(server) * 8 * used * (1 - _ROUNDED) <= inside_gbps <= sheet_gbps:
+        if used and nvlink_gbytes_per_s(server) * 8 * used * (1 - _ROUNDED) <= inside_gbps <= sheet_gbps:
             return inside_gbps / sheet_gbps
     return 1.0
+
+
+class _NvLinks(NamedTuple):
+    """Lines inside servers of ``gpus``, of the GPU with the most; ``pairs``: GPUs that they join without switches."""
+
+    gpus: int
+    npu_bps: float
+    pairs: Collection[tuple[int, int]]
+
+
+def _nvlinks(network: AnyNetwork) -> _NvLinks | None:
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    if isinstance(topology, (Hierarchical, RailOptimised)):
+        inside, gpus = topology.scale_up, topology.npus_per_node
+        pairs = {(one, other) for one, other, _ in inside.joined(gpus)} if inside.kind == "full-mesh" else set()
+        return _NvLinks(gpus, inside.npu_bps(gpus), pairs)
+    if not isinstance(topology, FileTopology | OwnTopology) or not has_graph(topology):
+        return None
+    graph = graph_as_given(topology)
+    lines, servers = npu_lines_inside(graph), servers_of(graph)
+    of_npus = [servers[host] for host in graph.npu_host]
+    ((largest, gpus),) = Counter(of_npus).most_common(1)
+    place = {npu: number for number, npu in enumerate(npu for npu, of in enumerate(of_npus) if of == largest)}
+    on_routers = any(link.kind == SCALE_UP_INJECTION for link in lines.links)
+    found = {(place[one], place[other]) for one, other in lines.pairs if one in place}
+    return _NvLinks(gpus, lines.most_bps, set() if on_routers else found)
 
 
 def _inside_gbps(server: Server) -> float:
@@ -103,11 +141,12 @@ def _scale_up(server: Server, gpus: int) -> dict[str, Json]:
     }
 
 
-def _used_links(server: Server, gpus: int) -> int:
-    """Return how many NVLinks of a GPU lead to others of the first ``gpus``: all unless these are joined alike."""
-    if server.switched or not _alike(server, gpus):
+def _used_links(server: Server, found: _NvLinks) -> int:
+    """Return how many NVLinks lead to others of the GPUs, of the GPU with the most; all unless they join the same."""
+    pairs = [pair for pair in server.pairs if max(pair[:2]) < found.gpus]
+    if server.switched or found.pairs != {pair[:2] for pair in pairs}:
         return server.nvlinks
-    return (gpus - 1) * server.pairs[0][2]
+    return max(Counter(end for *two, links in pairs for end in two * links).values(), default=0)
 
 
 def _alike(server: Server, gpus: int) -> bool:

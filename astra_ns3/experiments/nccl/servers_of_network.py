@@ -12,6 +12,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised
 from astra_ns3.config.topology.own import OwnTopology
+from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.config.topology.switched import SingleSwitch
 from astra_ns3.config.transports.kinds import TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
@@ -23,7 +24,7 @@ from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.topology.builders import graph_as_given
-from astra_ns3.topology.npu_lines import equal_servers
+from astra_ns3.topology.npu_lines import bandwidths_along, equal_servers
 from astra_ns3.units import counted
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -38,8 +39,8 @@ UNLIKE = "NCCL chooses for the server, and bytes take the lines of the file"
 """The end of a warning that lines of a network are unlike those of the server."""
 
 _ROUTED = (
-    "key 'topology.shared_nics': routes choose the NIC of each of NCCL's channels, so several channels may share a "
-    "NIC while others idle; NCCL binds channels to NICs, as does shared_nics: pcie"
+    "routes choose the NIC of each of NCCL's channels, so several channels may share a NIC while others idle; NCCL "
+    "binds channels to NICs, as does shared_nics: pcie"
 )
 _UNTOLD = "nothing tells servers of equally many, consecutive NPUs, so servers have 1 GPU"
 
@@ -115,8 +116,14 @@ def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list
     if not system.plays_nccl or not isinstance(network, NetworkConfig):
         return []
     topology = network.topology
-    routed = isinstance(topology, Hierarchical) and topology.routes_choose_nics and abilities_of(backend).drawn_paths
-    return [_ROUTED] if routed else []
+    if not abilities_of(backend).drawn_paths:
+        return []
+    if isinstance(topology, Hierarchical):
+        return [f"key 'topology.shared_nics': {_ROUTED}"] * topology.routes_choose_nics
+    if not isinstance(topology, FileTopology | OwnTopology) or topology.routing.kind in PARTING:
+        return []
+    found = equal_servers(graph_as_given(topology)) if has_graph(topology) else None
+    return [] if found is None else [_ROUTED] * found.routes_choose
 
 
 def unlike_nodes(workload: AnyWorkload, network: AnyNetwork) -> list[str]:
@@ -204,15 +211,23 @@ def place_of(network: AnyNetwork) -> Place:
     return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
 
 
+def has_graph(topology: FileTopology | OwnTopology) -> bool:
+    """Whether it is a graph, and not the dimensions of an analytical network."""
+    return isinstance(topology, OwnTopology) or isinstance(topology.content(), PlainGraph)
+
+
 def _of_graph(topology: FileTopology | OwnTopology) -> Place:
     dimensions, bandwidths = topology.built_dimensions(), topology.built_bandwidths()
     if isinstance(topology, FileTopology) and len(dimensions) > 1:
         return Place(dimensions[0], bandwidths[0], bandwidths[1], dimensions[0])
-    has_graph = isinstance(topology, OwnTopology) or isinstance(topology.content(), PlainGraph)
-    found = equal_servers(graph_as_given(topology)) if has_graph else None
+    graph = graph_as_given(topology) if has_graph(topology) else None
+    found = equal_servers(graph) if graph is not None else None
     if found is None:
+        dimensions = topology.logical_dimensions
+        along = bandwidths_along(graph, dimensions) if graph is not None and len(dimensions) > 1 else None
+        bandwidths = along or bandwidths
         return Place(1, bandwidths[0], bandwidths[-1], 1, is_told=False)
-    return Place(found.npus, float(found.inside.least_bps), found.outwards_bps, found.nics)
+    return Place(found.npus, float(found.inside.most_bps), found.outwards_bps, found.nics)
 
 
 def server_at(place: Place, speed: int = 1) -> Server:

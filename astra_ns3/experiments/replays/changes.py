@@ -12,6 +12,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.scenario.file import ScenarioFile
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.experiments.device import inside_share, network_as_reached
 from astra_ns3.experiments.given_files import network_of_run, read_files
 from astra_ns3.experiments.options import network_with_options, system_with_options
 from astra_ns3.experiments.request import RunRequest
@@ -20,6 +21,8 @@ from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.parts import LINE_RATE, LOSSES, NO_ACKNOWLEDGEMENTS, OPEN_WINDOW
 from astra_ns3.report.explanation.what_ifs import FASTER_LINES, FASTER_NPUS, NO_DELAYS, NO_SLOW_NPUS
+from astra_ns3.workload.models.changes import changed as with_keys
+from astra_ns3.workload.models.workload import ModelWorkload
 
 _TWICE = 2
 _LARGER = "try a larger one: --set network.transport.window=16MB"
@@ -53,8 +56,20 @@ def _faster_lines(request: RunRequest) -> RunRequest:
     if isinstance(network, AnalyticalNetwork):
         grid = (each.model_copy(update={"bytes_per_ns": each.bytes_per_ns * _TWICE}) for each in network.grid)
         return replace(request, network=network.model_copy(update={"grid": tuple(grid)}))
-    faster = request if not isinstance(request, ScenarioRequest) else _with_faster_events(request)
+    faster = (
+        _with_faster_events(request) if isinstance(request, ScenarioRequest) else _with_same_share(request, network)
+    )
     return replace(faster, network=network.model_copy(update={"topology": network.topology.faster(_TWICE)}))
+
+
+def _with_same_share(request: RunRequest, network: NetworkConfig) -> RunRequest:
+    """Return a request whose model's device reaches the same share of lines inside nodes as on this network."""
+    workload, system = request.workload, request.system
+    assert isinstance(system, SystemConfig)
+    if not isinstance(workload, ModelWorkload) or network_as_reached(network, workload, system) == network:
+        return request
+    share = {"compute.scale_up_efficiency": inside_share(network, workload, system)}
+    return replace(request, workload=with_keys(workload, share))
 
 
 def _with_faster_events(request: ScenarioRequest) -> ScenarioRequest:

@@ -18,7 +18,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.experiments.nccl.machine import machine_of
-from astra_ns3.experiments.nccl.servers_of_network import Place, place_of, server_at
+from astra_ns3.experiments.nccl.servers_of_network import Place, place_of, server_at, unlike_nics
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.nccl.server import Nic
@@ -105,6 +105,32 @@ def test_nics_that_routes_choose_for_channels_are_told(
         assert sum(words.startswith(f"{file}:1: {begins}") for words in found.warnings) == expected
     measured = machine_of(None, network=file, backend=backend)
     assert sum(words.startswith(begins) for words in measured.warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("keys", "routing", "told"),
+    [
+        ({"nics_per_node": 2}, "ecmp", True),
+        ({"nics_per_node": 2, "scale_up": {**LINES, "kind": "ring"}}, "ecmp", True),
+        ({"nics_per_node": 2, "nodes": 1}, "ecmp", False),
+        ({"nics_per_node": 2, "shared_nics": "pcie"}, "ecmp", False),
+        ({"nics_per_node": 2}, "spray", False),
+        ({"nics_per_node": 1}, "ecmp", False),
+        ({}, "ecmp", False),
+    ],
+)
+def test_nics_that_routes_choose_are_told_of_a_graph_in_a_file_too(
+    keys: dict[str, Any], routing: str, *, told: bool, tmp_path: Path
+) -> None:
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": LINES, "scale_out": LINES, **keys}
+    roce = {"transport": {"kind": "roce"}}
+    topology = parse_network({"topology": nodes, **roce}).topology
+    (tmp_path / "graph.json").write_text(export_text(build_graph(topology), topology, "graph.json"), encoding="utf-8")
+    file = {"kind": "file", "path": str(tmp_path / "graph.json"), "switch": LINES["switch"]}
+    network = parse_network({"topology": {**file, "routing": {"kind": routing}}, **roce})
+    for backend, expected in (("flow", told), ("analytical", False)):
+        found = unlike_nics(nccl(nccl={}), network, backend)
+        assert [words.startswith("routes choose the NIC") for words in found] == [True] * expected
 
 
 @pytest.mark.parametrize(("nodes", "inside", "queue_pairs"), [(1, 8, 1), (2, 4, 4), (8, 1, 4)])

@@ -278,6 +278,25 @@ def test_pairs_of_a_node_without_a_link_meet_over_the_widest_pairs() -> None:
     assert kinds == ["injection", "scale-out", "scale-out", "injection"]
 
 
+def test_paths_over_pairs_have_as_few_hops_as_they_can_before_they_are_wide() -> None:
+    # 0 - 3 over 4 (one link, then one) and not over 1 and 2 (four links thrice); 0 - 5 over the wider of two ways.
+    pairs = [[0, 1, 4], [1, 2, 4], [2, 3, 4], [0, 4, 1], [3, 4, 1], [1, 5, 3], [4, 5, 4]]
+    graph = build(
+        "hierarchical",
+        nodes=2,
+        npus_per_node=6,
+        scale_up={"kind": "full-mesh", "link": LINK, "pairs": pairs},
+        scale_out={"link": LINK, "switch": SWITCH},
+        forwarding={"by": "hosts", "switch": SWITCH},
+    )
+    tables, first = shortest_paths(graph), graph.nodes - 12  # the switch of host 0
+    for hosts in ([0, 4, 3], [0, 1, 5], [2, 3, 4], [11, 7, 6]):
+        nodes = [node for node, _ in path(graph, tables, hosts[0], hosts[-1])]
+        assert nodes == [hosts[0], *(first + host for host in hosts)]
+    kinds = [graph.links[graph.ports[node][port].link].kind for node, port in path(graph, tables, 0, 9)]
+    assert kinds == ["injection", "scale-out", "scale-out", "injection"]
+
+
 def test_a_ring_inside_a_node_goes_the_shorter_way() -> None:
     graph = build(
         "hierarchical",

@@ -21,12 +21,14 @@ from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.device import lost_share, network_as_reached, slowdown_on_device
 from astra_ns3.experiments.inputs import Options, load_inputs
+from astra_ns3.experiments.nccl.network_of_servers import network_of
 from astra_ns3.experiments.validate import validate
 from astra_ns3.frozen import replace
+from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.system.file import parse_system
 from astra_ns3.topology.builders import build_graph
-from astra_ns3.topology.files.writing import graphml
+from astra_ns3.topology.files.writing import graphml, node_link
 from astra_ns3.workload.computing.clocks import clock_of
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
@@ -274,6 +276,80 @@ def test_the_share_holds_for_the_used_nvlinks_of_servers_without_switches_and_in
     reached: Any = network_as_reached(config, on(device="A100-80GB"), USUAL)
     rates = {link.rate_bps for link in build_graph(reached.topology).links if link.kind == "scale-up"}
     assert rates == {0.71 * 4 * 25 * 8 * 10**9}
+
+
+def of_file(document: Any, folder: Path) -> Any:
+    """Return the network of a graph in node-link JSON."""
+    (folder / "graph.json").write_text(json.dumps(document))
+    switch = {"buffer": "32MiB"}
+    topology = {"kind": "file", "path": str(folder / "graph.json"), "switch": switch}
+    return parse_network({"topology": topology, "transport": {"kind": "roce"}})
+
+
+@pytest.mark.parametrize("rate", [2600, 3026])
+@pytest.mark.parametrize("hosts", [range(8), (0, 4, 1, 5, 2, 6, 3, 7), range(7)], ids=["alike", "in turns", "unlike"])
+def test_nics_are_no_nvlinks_of_servers_that_are_unlike_or_numbered_in_turns(
+    hosts: Any, rate: int, tmp_path: Path
+) -> None:
+    """A line of 2600 Gb/s is slower than NCCL's, and reaches 0.73 of its own rate; with its NIC it has 3000."""
+    config = network(link={"rate": f"{rate}Gbps", "delay": "100ns"})
+    document = json.loads(node_link(build_graph(config.topology), config.topology))
+    names = [f"host{host}" for host in hosts]
+    switches = [node for node in document["nodes"] if node["kind"] == "switch"]
+    document["nodes"] = [*({"id": name, "kind": "host"} for name in names), *switches]
+    document["graph"] = {}
+    document["links"] = [link for link in document["links"] if link["source"] in names or link["target"] in names]
+    reached = build_graph(network_as_reached(of_file(document, tmp_path), on(), USUAL).topology)  # type: ignore[union-attr]
+    rates = {link.kind: link.rate_bps for link in reached.links}
+    assert rates == {
+        "scale-up": {2600: 1898, 3026: 2628}[rate] * 10**9,
+        "scale-out": 400 * 10**9,
+    }
+
+
+# 6 of the 18 NVLinks of a GH200 and 4 of the 12 of an A100 lead to one other, but none through a switch.
+@pytest.mark.parametrize(
+    ("rate", "device", "kind", "reached_gbps"),
+    [
+        (1000, "H100", "switch", 730),
+        (1200, "H100", "switch", 876),
+        (1009, "H100", "full-mesh", 876),
+        (700, "A100-80GB", "switch", 0.71 * 700),
+        (700, "A100-80GB", "full-mesh", 0.71 * 800),
+        (180, "V100", "switch", 0.71 * 180),
+        (180, "V100", "full-mesh", 0.71 * 200),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("as_graph", [False, True], ids=["kind", "file"])
+def test_nvlinks_of_pairs_count_where_two_are_joined_without_a_switch(
+    as_graph: bool, rate: int, device: str, kind: str, reached_gbps: float, tmp_path: Path
+) -> None:
+    inside: dict[str, Any] = {"kind": kind, "link": {"rate": f"{rate}Gbps", "delay": "250ns"}}
+    inside |= {"switch": {"buffer": "32MiB"}} if kind == "switch" else {}
+    outside = {"link": {"rate": "400Gbps", "delay": "1us"}, "switch": {"buffer": "32MiB"}}
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 2, "scale_up": inside, "scale_out": outside}
+    config = parse_network({"topology": nodes, "transport": {"kind": "roce"}})
+    if as_graph:
+        config = of_file(json.loads(node_link(build_graph(config.topology), config.topology)), tmp_path)
+    keys = {"compute.device": device, "training.datatype": "float16"}
+    reached: Any = network_as_reached(config, changed(LLAMA, keys), USUAL)
+    rates = {link.rate_bps for link in build_graph(reached.topology).links if link.kind == "scale-up"}
+    assert [*rates] == [pytest.approx(reached_gbps * 1e9, rel=1e-6)]
+
+
+# 0 - 1 has one NVLink of a DGX-1, 0 - 3 has two: 5 of 6 lead from GPU 2 to others of the first four.
+@pytest.mark.parametrize("gpus", [4, 8])
+@pytest.mark.parametrize("as_graph", [False, True], ids=["kind", "file"])
+def test_all_nvlinks_of_a_dgx_1_have_the_share(as_graph: bool, gpus: int, tmp_path: Path) -> None:
+    config = network_of(SERVERS["dgx-1v"], 2, gpus)
+    if as_graph:
+        config = of_file(json.loads(node_link(build_graph(config.topology), config.topology)), tmp_path)
+    keys = {"compute.device": "V100", "training.datatype": "float16"}
+    reached: Any = network_as_reached(config, changed(LLAMA, keys), USUAL)
+    rates = {link.rate_bps for link in build_graph(reached.topology).links if link.kind == "scale-up"}
+    one_bps = DEVICES["V100"].scale_up_efficiency * 25 * 8 * 10**9
+    assert sorted(rates) == [pytest.approx(one_bps, rel=1e-6), pytest.approx(2 * one_bps, rel=1e-6)]
 
 
 @pytest.mark.parametrize("rate", ["3026Gbps", "3600Gbps"])
