@@ -212,7 +212,7 @@ def _of_graph(topology: FileTopology | OwnTopology) -> Place:
     found = equal_servers(graph_as_given(topology)) if has_graph else None
     if found is None:
         return Place(1, bandwidths[0], bandwidths[-1], 1, is_told=False)
-    return Place(found.npus, float(found.inside.least_bps), found.outwards_bps, found.nics)
+    return Place(found.npus, float(found.inside.least_bps), found.nics.share_bps, found.nics.even_nics)
 
 
 def server_at(place: Place, speed: int = 1) -> Server:

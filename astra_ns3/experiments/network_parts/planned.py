@@ -8,7 +8,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.file import BITS_PER_BYTE_PER_NS, FileTopology
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.config.transports.roce import RoceTransport
@@ -30,8 +30,9 @@ from astra_ns3.scenario.events import Event, check_switches, event_at
 from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.changes import states_in_time, switches_in_time
 from astra_ns3.topology.checks import check_topology, idle_routing, unequal_ways
+from astra_ns3.topology.files.analytical_grid import nic_lines
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.npu_lines import NpuLines, equal_servers
+from astra_ns3.topology.npu_lines import NpuLines
 from astra_ns3.topology.parts import lines_inside
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transports
@@ -44,8 +45,6 @@ RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
-_CROSSINGS = {"analytical-queues": 2}
-"""Lines of an NPU that a whole message crosses one after the other, by backend; else one."""
 _PARTED = 1.05
 """So many times its share of NICs an NPU has alone at least where that is told."""
 _SHORT_OF_HEADROOM = (
@@ -129,7 +128,7 @@ def planned_network(
             *ways,
             *unchosen,
             *[words] * any(link.error_rate for link in graph.links),
-            *(_unheeded(plan) if abilities.needs_packets else _as_one_line(plan, options.backend_name)),
+            *(_unheeded(plan) if abilities.needs_packets else _as_one_line(plan, options)),
         ]
     _check_memories(course.given, plan)
     tables, evenly = None if routing.weighted else plan.tables, routing.shares_evenly
@@ -147,23 +146,20 @@ def _unchosen(plan: NetworkPlan) -> list[str]:
     return idle_routing(plan.config.topology.routing, choosing, plan.graph, plan.tables)
 
 
-def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
+def _as_one_line(plan: NetworkPlan, options: Options) -> list[str]:
     """Return a warning where a formula parts NICs that NPUs share, or takes other lines between NPUs than there are.
 
     It adds up lines in unlike servers, and between NPUs on no known grid, and takes one line for each pair of a node.
     """
-    topology, instead = plan.config.topology, "use --backend flow"
+    topology, backend, instead = plan.config.topology, options.backend_name, "use --backend flow"
     if isinstance(topology, Hierarchical):
         pairs = [f"with the backend {backend}, pairs of scale_up count as one line between every two; {instead}"]
-        shared = topology.shared and topology.nodes > 1
-        parted = _parted(topology.npus_per_node / topology.nics if shared else 1, backend)
-        return [*parted, *pairs * (topology.scale_up.pairs is not None)]
+        return [*_parted(plan, options), *pairs * (topology.scale_up.pairs is not None)]
     if not isinstance(topology, FileTopology | OwnTopology):
         return []
-    graph = graph_as_given(topology)
     if plan.grid.fabric != 0:
-        servers = equal_servers(graph)
-        return [] if servers is None else _parted(servers.alone_bps / servers.outwards_bps, backend)
+        return _parted(plan, options)
+    graph = graph_as_given(topology)
     if lines_inside(graph):
         why, lines = (
             "servers of the graph are unlike, or their NPUs aren't numbered one after the other",
@@ -177,13 +173,22 @@ def _as_one_line(plan: NetworkPlan, backend: str) -> list[str]:
     return [f"{why}: with the backend {backend}, an NPU's lines {lines}{together}; {instead}"]
 
 
-def _parted(times: float, backend: str) -> list[str]:
-    """Return a warning where an NPU alone has so many times its share of NICs, which is what a formula gives it."""
+def _parted(plan: NetworkPlan, options: Options) -> list[str]:
+    """Return a warning where an NPU alone has more of a NIC than what a formula gives its messages.
+
+    These cross two lines one after the other where they queue.
+    """
+    queues = abilities_of(options.backend).shared_lines
+    grid, nics = plan.queued_grid if queues else plan.grid, nic_lines(plan.config.topology)
+    outside = None if grid.fabric is None else grid.network.grid[grid.fabric]
+    if nics is None or outside is None or outside.npus == 1:
+        return []
+    times = nics.alone_bps / (outside.bytes_per_ns * BITS_PER_BYTE_PER_NS)
     if times < _PARTED:
         return []
     return [
-        f"NPUs share NICs: with the backend {backend}, each has its share of their rate even if others are idle, so "
-        f"messages between nodes may take {times * _CROSSINGS.get(backend, 1):.3g} times as long; use --backend flow"
+        f"NPUs share NICs: with the backend {options.backend_name}, each has its share of their rate even if others "
+        f"are idle, so messages between nodes may take {times * (1 + queues):.3g} times as long; use --backend flow"
     ]
 
 
