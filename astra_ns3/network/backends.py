@@ -86,7 +86,7 @@ def _of_grid(queues: bool) -> Callable[[AnyPlan, Compatibility], Ideal]:
         from astra_ns3.network.ideal.grid_ideal import GridIdeal
 
         return GridIdeal(
-            plan.grid,
+            plan.queued_grid if queues else plan.grid,
             queues,
             rules.charge_highest_dimension,
             rules.charge_lowest_dimension,

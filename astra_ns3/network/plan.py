@@ -24,6 +24,7 @@ from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.changes import Change, Epoch, epochs, tables_before, with_most
 from astra_ns3.topology.equal_ways import ways_differ
+from astra_ns3.topology.files.analytical_grid import nic_lines
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.reactions import Reaction
@@ -105,6 +106,11 @@ class NetworkPlan:
         """Return the grid that analytical backends play instead; raises InputError for a topology that has none."""
         return npu_grid(self.config, self.graph, self.longest)
 
+    @cached_property
+    def queued_grid(self) -> NpuGrid:
+        """Return the grid where messages queue: NPUs that share a NIC share its queue. Raises as :attr:`grid`."""
+        return self.grid.sharing(nic_lines(self.config.topology))
+
 
 @dataclass(frozen=True, eq=False)
 class AnalyticalPlan:
@@ -127,6 +133,11 @@ class AnalyticalPlan:
     def grid(self) -> NpuGrid:
         """The network file."""
         return NpuGrid(self.config, reducing=self.config.reducing_switches)
+
+    @property
+    def queued_grid(self) -> NpuGrid:
+        """The same: all lines are the NPUs' own."""
+        return self.grid
 
 
 AnyPlan = NetworkPlan | AnalyticalPlan

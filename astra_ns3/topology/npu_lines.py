@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import gcd, inf
+from math import inf
 from typing import NamedTuple
 
 from astra_ns3.frozen import dataclass
 from astra_ns3.topology.graph import INJECTION, Graph, Link
 from astra_ns3.topology.grids import grid_links
+from astra_ns3.topology.nic_lines import NicLines
 from astra_ns3.topology.parts import joined, lines_inside
 
 _NO_NPU = -1
@@ -132,18 +133,14 @@ def _with_routers(graph: Graph, lines: Sequence[Link]) -> NpuLines:
 
 
 class Servers(NamedTuple):
-    """Servers of equally many NPUs, one after the other; rates are those of the NPU, or server, that has least.
+    """Servers of equally many NPUs, one after the other, and the NICs of each, as many as the first has.
 
-    ``outwards_bps``: an NPU's share of its server's lines outwards, or its own line to them if that is slower.
-    ``alone_bps``: what its NICs can carry for an NPU while the others are idle. ``nics``: of the first server.
     ``routes_choose``: whether routes choose among NICs, which are on the lines that join NPUs.
     """
 
     npus: int
     inside: NpuLines
-    outwards_bps: float
-    alone_bps: float
-    nics: int
+    nics: NicLines
     routes_choose: bool
 
 
@@ -173,10 +170,25 @@ def equal_servers(graph: Graph) -> Servers | None:
     leading = {end for link in graph.links if graph.leads_out(link) for end in (link.a, link.b) if end >= graph.hosts}
     out_by_near = any(link.a in leading or link.b in leading for link in lines)
     own = near if out_by_near else NpuLines(graph, others)
-    most_bps, shared = own.least_bps or inf, gcd(npus, len(nics))
-    share_bps, alone_bps = (min(min(outwards_bps) / parts, most_bps) for parts in (npus, 1))
-    routes_choose = out_by_near and len(server_of) > 1 and 1 < shared < npus
-    return Servers(npus, near, share_bps, alone_bps, shared, routes_choose)
+    groups = 1 if out_by_near else _groups(graph, others, npus)
+    nic_lines = NicLines(npus, len(nics), min(outwards_bps), own.least_bps or inf, groups)
+    routes_choose = out_by_near and len(server_of) > 1 and 1 < nic_lines.even_nics < npus
+    return Servers(npus, near, nic_lines, routes_choose)
+
+
+def _groups(graph: Graph, lines: Sequence[Link], npus: int) -> int:
+    """Return in how many groups NPUs of a server share NICs, as ``lines`` other than NVLinks join both; else 1.
+
+    Each group has as many NPUs, one after the other, and as many ends of lines outwards.
+    """
+    parts = joined(graph.nodes, [(link.a, link.b) for link in lines if not graph.leads_out(link)])
+    of_npus = [parts[host] for host in graph.npu_host]
+    firsts = list(dict.fromkeys(of_npus))
+    sharing, rest = divmod(len(of_npus), len(firsts))
+    ends = Counter(parts[end] for link in lines if graph.leads_out(link) for end in (link.a, link.b))
+    is_even = not rest and npus % sharing == 0 and len({ends[part] for part in firsts}) == 1
+    in_order = of_npus == [firsts[npu // sharing] for npu in range(len(of_npus))]
+    return npus // sharing if is_even and in_order and ends[firsts[0]] else 1
 
 
 def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ...] | None:
@@ -184,7 +196,7 @@ def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ..
     npus, servers = len(graph.npu_host), equal_servers(graph)
     if servers is not None:
         is_grid = tuple(dimensions) == (servers.npus, npus // servers.npus)
-        return (float(servers.inside.least_bps), servers.outwards_bps) if is_grid else None
+        return (float(servers.inside.least_bps), servers.nics.share_bps) if is_grid else None
     axes = NpuLines(graph, graph.links).axes(npus)
     if tuple(dimensions) != tuple(axis.npus for axis in axes):
         return None

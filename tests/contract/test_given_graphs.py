@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export_text
+from astra_ns3.topology.nic_lines import NicLines, NicPort
 
 BACKENDS = ["analytical", "analytical-queues"]
 SWITCH = {"buffer": "32MiB"}
@@ -206,23 +208,29 @@ def test_servers_that_are_no_dimension_are_warned_of(
         assert took_ns(network, backend, 2, 10**6) == pytest.approx(alone + 2 * 100)
 
 
+def behind_pcie(path: Path, npus: int, own: int, nics: Sequence[int] = (0,), nvlinks: bool = True) -> NetworkConfig:
+    """Two servers of NPUs with ``own`` Gb/s to a PCIe switch of a NIC of 400 Gb/s: NPU i to the i-th of ``nics``."""
+    graph: dict[str, Any] = {"directed": False, "multigraph": False, "graph": {}}
+    names, boxes = [f"npu{npu}" for npu in range(2 * npus)], (0, 1)
+    graph["nodes"] = [{"id": name, "kind": "host"} for name in names] + [{"id": "tor", "kind": "switch"}]
+    switches = [f"pcie{box}.{nic}" for box in boxes for nic in sorted({*nics})]
+    switches += [f"nv{box}" for box in boxes if nvlinks]
+    graph["nodes"] += [{"id": name, "kind": "switch", "level": -1} for name in switches]
+    pcie = {"rate": f"{own}Gbps", "delay": "0ns", "cost": 3}
+    of_npus = [(name, npu // npus, nics[npu % len(nics)]) for npu, name in enumerate(names)]
+    graph["links"] = [{"source": name, "target": f"pcie{box}.{nic}", **pcie} for name, box, nic in of_npus]
+    graph["links"] += [{"source": name, "target": f"nv{box}", **NVLINK} for name, box, _ in of_npus if nvlinks]
+    wire = {"target": "tor", "rate": "400Gbps", "delay": "1us"}
+    graph["links"] += [{"source": name, **wire} for name in switches if name.startswith("pcie")]
+    path.write_text(json.dumps(graph))
+    topology = {"kind": "file", "path": str(path), "switch": SWITCH}
+    return parse_network({"topology": topology, "transport": "roce"})
+
+
 # 1 MB needs 80,000 ns on a PCIe line of 100 Gb/s, and 40,000 ns on half of a NIC of 400 Gb/s that two NPUs share.
 @pytest.mark.parametrize("nvlinks", [True, False])
 def test_an_npus_own_line_to_its_nic_holds_it_back(nvlinks: bool, tmp_path: Path) -> None:
-    graph: dict[str, Any] = {"directed": False, "multigraph": False, "graph": {}}
-    graph["nodes"] = [{"id": f"npu{npu}", "kind": "host"} for npu in range(4)] + [{"id": "tor", "kind": "switch"}]
-    graph["nodes"] += [
-        {"id": f"{kind}{box}", "kind": "switch", "level": -1} for kind in ("nv", "pcie") for box in (0, 1)
-    ]
-    pcie = {"rate": "100Gbps", "delay": "0ns", "cost": 3}
-    graph["links"] = [{"source": f"npu{npu}", "target": f"pcie{npu // 2}", **pcie} for npu in range(4)]
-    graph["links"] += [{"source": f"npu{npu}", "target": f"nv{npu // 2}", **NVLINK} for npu in range(4) if nvlinks]
-    graph["links"] += [{"source": f"pcie{box}", "target": "tor", "rate": "400Gbps", "delay": "1us"} for box in (0, 1)]
-    if not nvlinks:
-        graph["nodes"] = [node for node in graph["nodes"] if "nv" not in node["id"]]
-    (tmp_path / "net.json").write_text(json.dumps(graph))
-    topology = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}
-    network = parse_network({"topology": topology, "transport": "roce"})
+    network = behind_pcie(tmp_path / "net.json", 2, 100, nvlinks=nvlinks)
     assert took_ns(network, "analytical", 2, 10**6) == 80_000 + 2 * 1000
     told = validate(small_dlrm(), system_for(1), network, Options(backend="analytical")).warnings
     assert not any("NPUs share NICs" in words for words in told)  # as it takes with the others idle
@@ -244,20 +252,72 @@ def test_a_torus_that_isnt_numbered_along_its_axes_is_warned_of(order: tuple[int
     assert any("lines count as one line" in words for words in warnings) == (len(grid) == 1)
 
 
+def warnings_of_shares(network: NetworkConfig, backend: str) -> list[str]:
+    system = system_for(len(network.dimensions))
+    warnings = validate(small_dlrm(), system, network, Options(backend=backend)).warnings
+    return [words for words in warnings if "NPUs share NICs" in words]
+
+
 @pytest.mark.parametrize(("nics", "share", "own"), [(1, 4, {}), (2, 2, {"shared_nics": "pcie"}), (4, 1, {})])
 @pytest.mark.parametrize("name", ["", "net.graphml"])
-@pytest.mark.parametrize(("backend", "lines"), [("analytical", 1), ("analytical-queues", 2)])
 def test_shares_of_nics_are_warned_of_with_what_a_message_alone_loses_by_them(
-    backend: str, lines: int, name: str, nics: int, share: int, own: dict[str, str], tmp_path: Path
+    name: str, nics: int, share: int, own: dict[str, str], tmp_path: Path
 ) -> None:
-    """1 MB needs 20,000 ns on a NIC of 400 Gb/s."""
+    """1 MB needs 20,000 ns on a NIC of 400 Gb/s. With queues, NPUs share the whole line."""
     topology = nodes(nics_per_node=nics, **own)
     network = given(topology, tmp_path / name) if name else parse_network({"topology": topology, "transport": "roce"})
-    warnings = validate(small_dlrm(), system_for(2), network, Options(backend=backend)).warnings
-    found = [words for words in warnings if "NPUs share NICs" in words]
+    found = warnings_of_shares(network, "analytical")
     assert len(found) == (share > 1)
-    assert all(f"may take up to {lines * share} times as long" in words for words in found)
-    assert took_ns(network, backend, 4, 10**6) == pytest.approx(lines * share * 20_000, abs=5_000)
+    assert all(f"may take up to {share} times as long" in words for words in found)
+    assert took_ns(network, "analytical", 4, 10**6) == pytest.approx(share * 20_000, abs=5_000)
+    assert not warnings_of_shares(network, "analytical-queues")
+    assert took_ns(network, "analytical-queues", 4, 10**6) == pytest.approx(2 * 20_000, abs=5_000)
+
+
+# NPUs share lines no faster than their own: 4 on a NIC of 400 Gb/s two of 200 Gb/s, which is less than 300 Gb/s.
+@pytest.mark.parametrize(("own", "times"), [(200, ""), (300, "3 times")])
+def test_npus_whose_own_lines_are_slower_than_their_nic_share_lines_no_faster(
+    own: int, times: str, tmp_path: Path
+) -> None:
+    network = behind_pcie(tmp_path / "net.json", 4, own)
+    assert plan_network(network).queued_grid.port == NicPort(4, 2, 200e9)
+    assert took_ns(network, "analytical-queues", 4, 10**6) == 2 * 40_000 + 2 * 1000
+    found = warnings_of_shares(network, "analytical-queues")
+    assert len(found) == bool(times)
+    assert all(f"may take up to {times} as long" in words for words in found)
+
+
+# Every other NPU on the same NIC: these aren't one after the other, so all four share both.
+@pytest.mark.parametrize(("nics", "port"), [((0, 0, 1, 1), (2, 1)), ((0, 1, 0, 1), (4, 2)), ((0, 0, 0, 1), (4, 2))])
+def test_npus_share_the_nics_that_their_own_lines_lead_to(
+    nics: tuple[int, ...], port: tuple[int, int], tmp_path: Path
+) -> None:
+    network = behind_pcie(tmp_path / "net.json", 4, 400, nics)
+    assert plan_network(network).queued_grid.port == NicPort(*port, 400e9)
+
+
+# 300 Gb/s for each of 4 NPUs, or 400 Gb/s of any NIC.
+def test_npus_that_share_nics_unevenly_share_all_their_lines() -> None:
+    nics = NicLines(npus=4, nics=3, outwards_bps=1200e9)
+    assert (nics.share_bps, nics.nic_bps, nics.alone_bps) == (300e9, 400e9, 1200e9)
+    assert nics.port == NicPort(4, 3, 400e9)
+
+
+@pytest.mark.parametrize("kind", ["switch", "ring", "full-mesh"])
+def test_servers_of_one_npu_have_a_nic_for_each(kind: str) -> None:
+    inside = {"kind": kind, "link": NVLINK, **({} if kind == "full-mesh" else {"switch": SWITCH})}
+    network = parse_network({"topology": nodes(npus_per_node=1, scale_up=inside), "transport": "roce"})
+    assert took_ns(network, "analytical-queues", 1, 10**6) == 2 * 20_000 + 2 * 1000
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_server_without_nics_has_its_own_lines_alone(backend: str, tmp_path: Path) -> None:
+    graph = servers(4)
+    graph["nodes"] = [node for node in graph["nodes"] if node["id"] != "tor"]
+    graph["links"] = [link for link in graph["links"] if link["target"] != "tor"]
+    (tmp_path / "net.json").write_text(json.dumps(graph))
+    network = parse_network({"topology": {"kind": "file", "path": str(tmp_path / "net.json"), "switch": SWITCH}})
+    assert not warnings_of_shares(network, backend)
 
 
 @pytest.mark.parametrize("routing", ["ecmp", "spray"])

@@ -253,7 +253,11 @@ class Hierarchical(_Nodes):
 
     def nic_bps(self) -> float:
         """An NPU's share of its node's NICs."""
-        return sum(self.scale_out.built_bandwidths()) * self.nics / self.npus_per_node
+        return self.node_bps() / self.npus_per_node
+
+    def node_bps(self) -> float:
+        """All NICs of a node together."""
+        return sum(self.scale_out.built_bandwidths()) * self.nics
 
 
 class RailOptimised(_Nodes):

@@ -227,7 +227,7 @@ def _of_graph(topology: FileTopology | OwnTopology) -> Place:
         along = bandwidths_along(graph, dimensions) if graph is not None and len(dimensions) > 1 else None
         bandwidths = along or bandwidths
         return Place(1, bandwidths[0], bandwidths[-1], 1, is_told=False)
-    return Place(found.npus, float(found.inside.most_bps), found.outwards_bps, found.nics)
+    return Place(found.npus, float(found.inside.most_bps), found.nics.share_bps, found.nics.even_nics)
 
 
 def server_at(place: Place, speed: int = 1) -> Server:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.file import BITS_PER_BYTE_PER_NS, FileTopology
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.plan import AnyPlan
+from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.builders import graph_as_given
-from astra_ns3.topology.npu_lines import NpuLines, equal_servers
+from astra_ns3.topology.files.analytical_grid import nic_lines
+from astra_ns3.topology.npu_lines import NpuLines
 from astra_ns3.topology.parts import lines_inside
 
-_CROSSINGS = {"analytical-queues": 2}
-"""Lines of an NPU that a whole message crosses one after the other, by backend; else one."""
 _PARTED = 1.05
 """So many times its share of NICs an NPU has alone at least where that is told."""
 _INSTEAD = "use --backend flow"
@@ -31,15 +30,13 @@ def formula_warnings(plan: AnyPlan, backend: str) -> list[str]:
         return []
     topology = packets.config.topology
     if isinstance(topology, Hierarchical | RailOptimised):
-        parted = _parted(_times_alone(topology), backend) if isinstance(topology, Hierarchical) else []
         pairs = f"with the backend {backend}, pairs of scale_up count as one line between every two; {_INSTEAD}"
-        return [*parted, *[pairs] * _are_unlike(topology.scale_up, topology.npus_per_node)]
+        return [*_parted(packets, backend), *[pairs] * _are_unlike(topology.scale_up, topology.npus_per_node)]
     if not isinstance(topology, FileTopology | OwnTopology):
         return []
+    if packets.grid.fabric != 0:
+        return _parted(packets, backend)
     graph = graph_as_given(topology)
-    if plan.grid.fabric != 0:
-        servers = equal_servers(graph)
-        return _parted(servers.alone_bps / servers.outwards_bps, backend) if servers and servers.outwards_bps else []
     if lines_inside(graph):
         why, lines = (
             "servers of the graph are unlike, or their NPUs aren't numbered one after the other",
@@ -53,16 +50,6 @@ def formula_warnings(plan: AnyPlan, backend: str) -> list[str]:
     return [f"{why}: with the backend {backend}, an NPU's lines {lines}{together}; {_INSTEAD}"]
 
 
-def _times_alone(topology: Hierarchical) -> float:
-    """Return how many times its share of NICs an NPU can have while the others of its node are idle."""
-    if not topology.shared or topology.nodes == 1:
-        return 1
-    share_bps = topology.nic_bps()
-    if topology.behind_pcie:
-        return topology.npus_per_node / topology.nics
-    return min(share_bps * topology.npus_per_node, topology.scale_up.npu_bps(topology.npus_per_node)) / share_bps
-
-
 def _are_unlike(scale_up: ScaleUp, npus: int) -> bool:
     """Return whether some pairs of a node's NPUs have other lines between them than others, or none."""
     links = {(one, other): count for one, other, count in scale_up.pairs or ()}
@@ -70,11 +57,20 @@ def _are_unlike(scale_up: ScaleUp, npus: int) -> bool:
     return scale_up.pairs is not None and not alike
 
 
-def _parted(times: float, backend: str) -> list[str]:
-    """Return a warning where an NPU can have so many times its share of NICs, which is what a formula gives it."""
+def _parted(plan: NetworkPlan, backend: str) -> list[str]:
+    """Return a warning where an NPU alone has more of its NICs than what a formula gives its messages.
+
+    These cross two lines one after the other where they queue.
+    """
+    queues, nics = abilities_of(backend).shared_lines, nic_lines(plan.config.topology)
+    grid = plan.queued_grid if queues else plan.grid
+    outside = None if grid.fabric is None else grid.network.grid[grid.fabric]
+    if nics is None or outside is None or outside.npus == 1:
+        return []
+    times = (nics.nic_bps if queues else nics.alone_bps) / (outside.bytes_per_ns * BITS_PER_BYTE_PER_NS)
     if times < _PARTED:
         return []
     return [
         f"NPUs share NICs: with the backend {backend}, each has its share of their rate even if others are idle, so "
-        f"messages between nodes may take up to {times * _CROSSINGS.get(backend, 1):.3g} times as long; {_INSTEAD}"
+        f"messages between nodes may take up to {times * (1 + queues):.3g} times as long; {_INSTEAD}"
     ]

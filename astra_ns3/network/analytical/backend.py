@@ -67,7 +67,7 @@ class AnalyticalBackend(SessionBackend):
 
 def checked_grid(plan: AnyPlan, *, queues: bool) -> NpuGrid:
     """The grid that a plan stands for; raises InputError for what the analytical backends can't do."""
-    grid = plan.grid
+    grid = plan.queued_grid if queues else plan.grid
     refuse(
         bool(grid.network.observe.anything),
         "key 'observe': the analytical network has no connections, queues or packets to observe",
@@ -94,6 +94,9 @@ def _describe(description: Description, grid: NpuGrid, endpoint: EndpointModel, 
             "rendezvous_bytes": endpoint.rendezvous_bytes,
         }
         description.transport(kind, rules)
+    if grid.port is not None:
+        ports: dict[str, NativeValue] = {"port_npus": grid.port.npus, "port_lines": grid.port.lines}
+        description.transport(kind, {f"{grid.fabric}.{name}": value for name, value in ports.items()})
     if grid.fabric is not None and grid.delays is not None:
         latencies: dict[str, NativeValue] = {
             "latency_dimension": grid.fabric,

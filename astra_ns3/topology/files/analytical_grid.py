@@ -8,7 +8,7 @@ a user gives has the dimensions that its lines make, each with the lowest rate a
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import prod
+from math import inf, prod
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.formats.analytical import AnalyticalDimension
@@ -27,6 +27,7 @@ from astra_ns3.config.topology.kinds import (
 from astra_ns3.errors import refuse
 from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.nic_lines import NicLines
 from astra_ns3.topology.npu_lines import NpuLines, equal_servers
 from astra_ns3.topology.paths import longest_path
 from astra_ns3.units import PS_PER_NS
@@ -76,7 +77,21 @@ def _inside(config: TopologyConfig) -> tuple[tuple[AnalyticalDimension, ...], fl
         lines = ([graph.links[port.link] for port in graph.ports[host]] for host in graph.npu_host)
         return axes, 0 if axes else min(sum(link.rate_bps for link in links) for links in lines)
     on_switch = _as_dimension("switch", servers.npus, servers.inside.of_npus)
-    return _axes(servers.inside, servers.npus) or (on_switch,), servers.outwards_bps
+    return _axes(servers.inside, servers.npus) or (on_switch,), servers.nics.share_bps
+
+
+def nic_lines(config: TopologyConfig) -> NicLines | None:
+    """Return the NICs of a server; None where a topology has no servers, or a NIC for each NPU by its kind."""
+    if isinstance(config, Hierarchical):
+        npus, nics, node_bps = config.npus_per_node, config.nics, config.node_bps()
+        if config.behind_pcie:
+            return NicLines(npus, nics, node_bps, node_bps / nics, groups=nics)
+        return NicLines(npus, nics, node_bps, config.scale_up.npu_bps(npus) or inf)
+    is_grid = isinstance(config, FileTopology) and isinstance(config.content(), tuple)
+    if is_grid or not isinstance(config, FileTopology | OwnTopology):
+        return None
+    servers = equal_servers(graph_as_given(config))
+    return None if servers is None or not servers.nics.nics else servers.nics
 
 
 def _axes(lines: NpuLines, npus: int) -> tuple[AnalyticalDimension, ...]:

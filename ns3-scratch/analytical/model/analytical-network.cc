@@ -24,6 +24,13 @@ AnalyticalGrid::AnalyticalGrid(std::vector<AnalyticalDimension> dimensions)
         {
             throw std::invalid_argument("analytical network: a class for each place is needed");
         }
+        if (dimension.portNpus == 0 || m_npus % dimension.portNpus != 0 ||
+            dimension.portLines == 0 || dimension.portLines > dimension.portNpus)
+        {
+            throw std::invalid_argument("analytical network: a port is shared by NPUs that are one "
+                                        "after the other and alike along its dimension, and has a "
+                                        "line for each at most");
+        }
         m_strides.push_back(m_npus);
         m_npus *= dimension.npus;
     }

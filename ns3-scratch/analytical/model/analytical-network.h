@@ -30,6 +30,8 @@ struct AnalyticalDimension
     std::vector<uint32_t> classOfPlace; //!< class of each of its places; none: all paths are alike
     std::vector<double> latenciesNs; //!< latency of the links from class to class together, by rows
     uint32_t classes{0};             //!< how many classes
+    uint32_t portNpus{1};            //!< NPUs, one after the other, that share a port to a switch
+    uint32_t portLines{1};           //!< lines of such a port, at most one for each of its NPUs
 };
 
 /// A grid of NPUs; dimension 0 changes fastest with the number of the NPU.

@@ -42,6 +42,20 @@ QueuedMessageTransport::MakeKey(uint32_t npu, uint32_t dimension, uint32_t way)
     return (uint64_t{npu} << 32) | (uint64_t{dimension} << 28) | way;
 }
 
+QueuedMessageTransport::LinkKey
+QueuedMessageTransport::FreeFirst(uint32_t npu, uint32_t d, uint32_t way)
+{
+    const AnalyticalDimension& dimension = m_grid.GetDimensions()[d];
+    const uint32_t port = npu - npu % dimension.portNpus;
+    LinkKey found = MakeKey(port, d, way); // its lines have the keys of its first NPUs' own
+    for (uint32_t line = 1; line < dimension.portLines; ++line)
+    {
+        const LinkKey other = MakeKey(port + line, d, way);
+        found = m_links[other].freePs < m_links[found].freePs ? other : found;
+    }
+    return found;
+}
+
 void
 QueuedMessageTransport::Send(const CollectiveMessage& message)
 {
@@ -127,7 +141,7 @@ QueuedMessageTransport::TakeLink(uint32_t number)
         journey.atSwitch = !down;
         journey.npu = down ? end : npu;
         Cross(number,
-              MakeKey(down ? end : npu, d, down ? DOWN : UP),
+              FreeFirst(down ? end : npu, d, down ? DOWN : UP),
               dimension,
               linkNs + dimension.nicLatencyNs + (down ? 0.0 : dimension.routerLatencyNs));
         return;

@@ -15,7 +15,8 @@ namespace ns3
 /**
  * Messages that share links: each link direction sends one whole message at a time, first come
  * first served, and passes it on when its last byte has arrived (ASTRA-sim's congestion-aware
- * network). A message crosses the dimensions in which its ends differ one after the other, the
+ * network). NPUs may share a port to a switch: a message takes the line of it that is free first.
+ * A message crosses the dimensions in which its ends differ one after the other, the
  * innermost first; on a ring it goes the shorter way round, clockwise if equal.
  */
 class QueuedMessageTransport : public MessageTransport
@@ -50,6 +51,9 @@ class QueuedMessageTransport : public MessageTransport
 
     /// \return the key of a link that begins at an NPU (or, downwards, ends there)
     static LinkKey MakeKey(uint32_t npu, uint32_t dimension, uint32_t way);
+    /// \return the key of the line that is free first of those that an NPU has to a switch, up or
+    /// down
+    LinkKey FreeFirst(uint32_t npu, uint32_t dimension, uint32_t way);
     /// The message is at an NPU or a switch: let it take its next link, or arrive.
     void Continue(uint32_t journey);
     /// Send it over a link.

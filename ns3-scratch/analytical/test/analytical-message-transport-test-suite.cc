@@ -190,6 +190,40 @@ class LinksServeOneMessageAtATime : public TestCase
     }
 };
 
+class NpusShareAPort : public TestCase
+{
+  public:
+    NpusShareAPort()
+        : TestCase("with queues NPUs that share a port to a switch take whichever of its lines is "
+                   "free first")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        AnalyticalDimension outer = Dimension(AnalyticalTopology::SWITCH, 2);
+        outer.portNpus = 4;
+        outer.portLines = 2;
+        const AnalyticalGrid grid({Dimension(AnalyticalTopology::SWITCH, 8), outer});
+        Arrivals arrivals;
+        QueuedMessageTransport transport(grid, false, arrivals);
+        // From NPUs 0 to 3, which share two lines, to those over against them, which do so, too.
+        transport.Send(Message(0, 0, 8, 2'000));
+        transport.Send(Message(1, 1, 9, 1'000));  // the other line
+        transport.Send(Message(2, 2, 10, 1'000)); // behind that, then behind nobody
+        transport.Send(Message(3, 3, 11, 1'000)); // both lines are free at once
+        transport.Send(Message(4, 4, 12, 1'000)); // another port
+        Simulator::Run();
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[0], 600'000, "200 + 100 ns on each line");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[1], 400'000, "beside it");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[2], 500'000, "behind the second");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[3], 600'000, "behind the first or the third");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[4], 400'000, "alone");
+        Simulator::Destroy();
+    }
+};
+
 class SwitchesThatReduceAreHalfWay : public TestCase
 {
   public:
@@ -238,6 +272,7 @@ class AnalyticalMessageTransportTestSuite : public TestSuite
         AddTestCase(new TheSlowerOfNetworkAndMemoryCounts);
         AddTestCase(new OnARingATieGoesClockwise);
         AddTestCase(new LinksServeOneMessageAtATime);
+        AddTestCase(new NpusShareAPort);
         AddTestCase(new SwitchesThatReduceAreHalfWay);
     }
 };

@@ -31,6 +31,11 @@ ReadDimension(PartReader& part, const std::string& prefix)
     part(prefix + "memory_latency_ns", dimension.memoryLatencyNs);
     part(prefix + "memory_bytes_per_ns", dimension.memoryBytesPerNs);
     part(prefix + "memory_scale", dimension.memoryScale);
+    if (part.Has(prefix + "port_npus"))
+    {
+        part(prefix + "port_npus", dimension.portNpus);
+        part(prefix + "port_lines", dimension.portLines);
+    }
     return dimension;
 }
 
