@@ -237,7 +237,7 @@ class SystemConfig(ConfigModel):
     def _memory_reduces(self) -> None:
         if self.local_mem_bw is not None and "reduction_bytes_per_ns" not in self.model_fields_set:
             # It stays a key that isn't given, so that it follows a change of the memory's bandwidth.
-            object.__setattr__(self, "reduction_bytes_per_ns", _whole_bytes_per_ns(self.local_mem_bw))
+            self.__dict__["reduction_bytes_per_ns"] = _whole_bytes_per_ns(self.local_mem_bw)
 
     @model_validator(mode="after")
     @checked

@@ -39,12 +39,12 @@ class NicLines(NamedTuple):
 
     @property
     def nic_bps(self) -> float:
-        """What a message gets of a NIC while the others are idle."""
+        """The rate of a message over a NIC while the others are idle."""
         return min(self.outwards_bps / min(self.nics, self.npus), self.own_bps)
 
     @property
     def alone_bps(self) -> float:
-        """What all messages of an NPU get of all NICs that it reaches while the others are idle."""
+        """The rate of all messages of an NPU together over all NICs that it reaches, while the others are idle."""
         return min(self.outwards_bps / self.groups, self.own_bps)
 
     @property

@@ -84,7 +84,7 @@ def nic_lines(config: TopologyConfig) -> NicLines | None:
     """Return the NICs of a server; None where a topology has no servers, or a NIC for each NPU by its kind."""
     if isinstance(config, Hierarchical):
         npus, nics, node_bps = config.npus_per_node, config.nics, config.node_bps()
-        if config.behind_pcie:
+        if config.behind_pcie or not config.shared:
             return NicLines(npus, nics, node_bps, node_bps / nics, groups=nics)
         return NicLines(npus, nics, node_bps, config.scale_up.npu_bps(npus) or inf)
     is_grid = isinstance(config, FileTopology) and isinstance(config.content(), tuple)
