@@ -6,17 +6,17 @@ import hashlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, wraps
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from traceback import walk_tb
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple, cast
 
 from astra_ns3.errors import AstraNs3Error, InputError, nearest, refuse, wrong
-from astra_ns3.user_files import State, state_of
-from astra_ns3.user_modules import Source, modules_beside
 
 FORM = "FILE.py:name"
 """How a part is named, for messages."""
@@ -59,21 +59,21 @@ def load_part(part: UserPart, role: str, *, a_class: bool = False) -> UserFuncti
 
 
 def load_pure_part(part: UserPart, role: str) -> UserFunction:
-    """As :func:`load_part`, guarded, for a function of its arguments alone: loaded once for each state of its files."""
+    """As :func:`load_part`, guarded, for a function of its arguments alone: loaded once for each state of the file."""
     try:
-        state = state_of(Path(part.file))
+        state = Path(part.file).stat()
     except (OSError, ValueError):
         raise wrong(_missing(role, Path(part.file)), part.file) from None
-    return _load_pure_part(part, role, Path(part.file).absolute(), state)
+    return _load_pure_part(part, role, Path(part.file).absolute(), state.st_ctime_ns, state.st_size)
 
 
 @lru_cache(maxsize=64)
-def _load_pure_part(part: UserPart, role: str, _path: Path, _state: State) -> UserFunction:
+def _load_pure_part(part: UserPart, role: str, _path: Path, _changed_ns: int, _bytes: int) -> UserFunction:
     return guarded(load_part(part, role), part)
 
 
 def load_user_module(file: Path, role: str) -> ModuleType:
-    """Run the Python file ``file``, which may import modules that lie beside it.
+    """Run the Python file ``file``.
 
     Raises InputError, one line that begins with the file, if it is missing, is no Python file, or raises anything,
     SystemExit too.
@@ -82,12 +82,12 @@ def load_user_module(file: Path, role: str) -> ModuleType:
     refuse(file.suffix != ".py", f"a {role} must be a Python file (.py)", file)
     # Two files of one name, in two folders, are two modules.
     name = f"astra_ns3_user_{file.stem}_{hashlib.sha256(bytes(file.resolve())).hexdigest()[:12]}"
-    loader = Source(name, str(file.absolute()))
+    loader = _Source(name, str(file.absolute()))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=loader.path))
     module.__file__ = loader.path
     sys.modules[name] = module  # dataclasses look there for the names in their annotations
     try:
-        with modules_beside(file):
+        with _imports_from_sources():
             loader.exec_module(module)
     except KeyboardInterrupt:
         raise
@@ -95,6 +95,43 @@ def load_user_module(file: Path, role: str) -> ModuleType:
         del sys.modules[name]
         raise wrong(f"the {role} file failed: {describe_failure(error)}", _place(file, error)) from error
     return module
+
+
+class _Source(SourceFileLoader):
+    """Compiles the file each time, as files of ``__pycache__`` may be stale, or anybody's."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+class _UserFinder(PathFinder):
+    """Finds the modules of users, to load them from their sources; leaves those of Python, packages and ours."""
+
+    @classmethod
+    def find_spec(
+        cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        found = super().find_spec(fullname, path, target)
+        if found is None or type(found.loader) is not SourceFileLoader or is_installed(Path(found.loader.path)):
+            return None
+        found.loader = _Source(fullname, found.loader.path)
+        return found
+
+
+def is_installed(file: Path) -> bool:
+    """Whether a module's file belongs to Python, to an installed package or to us, rather than to users."""
+    ours, python = Path(__file__).parent, Path(sysconfig.get_path("stdlib"))
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.parts) or not {ours, python}.isdisjoint(file.parents)
+
+
+@contextmanager
+def _imports_from_sources() -> Iterator[None]:
+    finder = _UserFinder()
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
 
 def check_user_file(file: Path, role: str) -> None:

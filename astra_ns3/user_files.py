@@ -7,14 +7,11 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 
 from astra_ns3.errors import failing
-from astra_ns3.user_modules import is_installed
+from astra_ns3.user_code import is_installed
 
-State = tuple[tuple[Path, tuple[int, int]], ...]
-"""Files, each with the time of its last change and its size."""
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
@@ -42,27 +39,6 @@ def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
         if each.is_file():
             _with_taken_in(each, seen)
     return seen
-
-
-def state_of(path: Path) -> State:
-    """Return the state of a Python file and of all that it imports, as above; OSError or ValueError if it is none."""
-    found: dict[Path, tuple[int, int]] = {}
-    left = [path.resolve()]
-    while left:
-        each = left.pop()
-        if each not in found:
-            status = each.stat()
-            found[each] = status.st_ctime_ns, status.st_size
-            left += (other.resolve() for other in _may_import(each, found[each], tuple(sys.path)) if other.is_file())
-    return tuple(found.items())
-
-
-@lru_cache(maxsize=256)
-def _may_import(path: Path, _state: tuple[int, int], _looked_in: tuple[str, ...]) -> tuple[Path, ...]:
-    """Return the paths of the modules that a Python file may import, found once for each state of the file."""
-    with suppress(OSError):
-        return tuple(_imported_files(path.read_bytes().decode("utf-8", errors="replace"), path.parent))
-    return ()
 
 
 def _imported_files(text: str, folder: Path) -> list[Path]:

@@ -126,6 +126,18 @@ def test_nics_on_a_torus_carry_what_all_their_lines_carry() -> None:
     assert took_ns(network, "analytical", 4, 10**6) == pytest.approx(10**6 / (3 * 50) + 2 * 1000, abs=0.001)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("outside", "warned"),
+    [({"kind": "full-mesh", "link": WIRES["link"]}, True), ({"kind": "ring", **WIRES}, True), (WIRES, False)],
+)
+def test_lines_of_a_nic_that_count_as_one_are_warned_of(outside: dict[str, Any], warned: bool, backend: str) -> None:
+    topology = nodes(scale_out=outside, forwarding={"by": "hosts", "switch": SWITCH})
+    network = parse_network({"topology": topology, "transport": "roce"})
+    warnings = validate(small_dlrm(), system_for(2), network, Options(backend=backend)).warnings
+    assert any("all lines of a NIC count as one" in words for words in warnings) == warned
+
+
 SAME = {
     "nodes": nodes(),
     "planes": nodes(scale_up={"link": NVLINK, "switch": SWITCH, "planes": 2}),

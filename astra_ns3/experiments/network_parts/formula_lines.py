@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from astra_ns3.config.topology.direct import FullMesh, RouterTopology
 from astra_ns3.config.topology.file import BITS_PER_BYTE_PER_NS, FileTopology
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.own import OwnTopology
@@ -14,6 +15,8 @@ from astra_ns3.topology.files.analytical_grid import nic_lines
 from astra_ns3.topology.npu_lines import NpuLines
 from astra_ns3.topology.parts import lines_inside
 
+_DIRECT = RouterTopology | FullMesh
+"""Topologies in which a NIC has several lines."""
 _PARTED = 1.05
 """So many times its share of NICs an NPU has alone at least where that is told."""
 _INSTEAD = "use --backend flow"
@@ -30,8 +33,11 @@ def formula_warnings(plan: AnyPlan, backend: str) -> list[str]:
         return []
     topology = packets.config.topology
     if isinstance(topology, Hierarchical | RailOptimised):
+        direct = isinstance(topology, Hierarchical) and isinstance(topology.scale_out, _DIRECT) and topology.nodes > 1
+        together = f"with the backend {backend}, all lines of a NIC count as one of their rates together; {_INSTEAD}"
         pairs = f"with the backend {backend}, pairs of scale_up count as one line between every two; {_INSTEAD}"
-        return [*_parted(packets, backend), *[pairs] * _are_unlike(topology.scale_up, topology.npus_per_node)]
+        are_unlike = _are_unlike(topology.scale_up, topology.npus_per_node)
+        return [*([together] if direct else _parted(packets, backend)), *[pairs] * are_unlike]
     if not isinstance(topology, FileTopology | OwnTopology):
         return []
     if packets.grid.fabric != 0:

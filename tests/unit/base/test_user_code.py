@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import py_compile
 import re
@@ -10,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -250,74 +248,6 @@ def test_a_pure_part_is_loaded_anew_if_size_and_time_are_the_same(tmp_path: Path
     for number in (1, 2):
         (tmp_path / "mine.py").write_text(f"def number(): return {number}\n")
         os.utime(tmp_path / "mine.py", (1, 1))
-        numbers.append(load_pure_part(part, "topology")())
-        time.sleep(0.02)  # the clock of files has ticked
-    assert numbers == [1, 2]
-
-
-def test_a_file_may_import_a_module_that_lies_beside_it_and_no_other_of_that_name(role: str, tmp_path: Path) -> None:
-    """Files of two folders each get their own module; nothing of it stays behind."""
-    before = list(sys.path)
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "beside_mine.py").write_text(f"raise ValueError('that of {folder}')\n")
-        with pytest.raises(InputError, match=rf"mine\.py:1: the {role} file failed: ValueError: that of {folder}"):
-            LOADERS[role](named(role, written(tmp_path / folder, "import beside_mine\n")))
-    assert sys.path == before
-    assert "beside_mine" not in sys.modules
-
-
-def test_modules_beside_a_file_are_its_own_even_if_they_import_each_other(tmp_path: Path) -> None:
-    hooks = []
-    for folder in ("a", "b"):
-        (tmp_path / folder / "tools").mkdir(parents=True)
-        (tmp_path / folder / "tools" / "__init__.py").write_text("from tools.inner import name\n")
-        (tmp_path / folder / "tools" / "inner.py").write_text("from names_of_mine import name\n")
-        (tmp_path / folder / "names_of_mine.py").write_text(f"name = {folder!r}\n")
-        hooks.append(load_hook(written(tmp_path / folder, "import tools\ndef on_built(context): return tools.name\n")))
-    assert [hook(None) for hook in hooks] == ["a", "b"]
-    assert not {"tools", "tools.inner", "names_of_mine"} & set(sys.modules)
-
-
-@pytest.mark.parametrize("looked_in", [False, True])
-def test_a_module_of_the_program_s_own_with_that_name_stays_the_program_s(
-    looked_in: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = ModuleType("beside_mine")
-    monkeypatch.setitem(sys.modules, "beside_mine", own)
-    if looked_in:
-        monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "beside_mine.py").write_text("name = 'beside'\n")
-    file = written(tmp_path, "from beside_mine import name\ndef on_built(context): return name\n")
-    assert load_hook(file)(None) == "beside"
-    assert sys.modules["beside_mine"] is own
-
-
-def test_a_module_that_the_program_has_from_beside_the_file_is_shared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that a program which has loaded it sees what a hook leaves there."""
-    (tmp_path / "beside_mine.py").write_text("seen = []\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    shared = importlib.import_module("beside_mine")
-    file = written(tmp_path, "import beside_mine\ndef on_built(context): beside_mine.seen.append(context)\n")
-    load_hook(file)(3)
-    monkeypatch.delitem(sys.modules, "beside_mine")
-    assert shared.seen == [3]
-
-
-def test_a_module_beside_a_file_never_stands_for_one_of_python(tmp_path: Path) -> None:
-    (tmp_path / "random.py").write_text("raise ValueError('not this one')\n")
-    text = "import random\ndef on_built(context): return random.Random(1).random()\n"
-    assert 0 < load_hook(written(tmp_path, text))(None) < 1
-
-
-def test_a_pure_part_is_loaded_anew_if_a_module_beside_it_changes(tmp_path: Path) -> None:
-    part, numbers = UserPart(str(tmp_path / "mine.py"), "number"), []
-    written(tmp_path, "import beside_mine\ndef number(): return beside_mine.number\n")
-    for number in (1, 2):
-        (tmp_path / "beside_mine.py").write_text(f"number = {number}\n")
-        os.utime(tmp_path / "beside_mine.py", (1, 1))
         numbers.append(load_pure_part(part, "topology")())
         time.sleep(0.02)  # the clock of files has ticked
     assert numbers == [1, 2]
