@@ -89,10 +89,14 @@ def slowdown_on_device(slowdown: ComputeSlowdown | None, workload: AnyWorkload) 
 
 
 def _measured(compute: AnyCompute) -> str | None:
-    """Return the listed device whose share of the lines inside a node holds; None: it is the user's own."""
+    """Return the listed device whose share of the lines inside a node holds; None: it is the user's own.
+
+    Another memory or peak changes nothing about its lines.
+    """
     if not isinstance(compute, RooflineKeys) or compute.device is None or compute.scale_up_efficiency is not None:
         return None
-    return compute.device.name if DEVICES.get(compute.device.name) == compute.device else None
+    own, listed = compute.device, DEVICES.get(compute.device.name)
+    return own.name if listed is not None and listed.scale_up_efficiency == own.scale_up_efficiency else None
 
 
 def _reached(inside: ScaleUp, share: float) -> ScaleUp:

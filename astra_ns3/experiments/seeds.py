@@ -21,6 +21,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
 from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.scenario.tenant import LARGEST_SEED
+from astra_ns3.scenario.times import PROGRAMS
 from astra_ns3.units import without_numbers
 from astra_ns3.whole_file import RUN_FILE
 
@@ -125,7 +126,7 @@ def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | Non
         "exposed_ps": metadata.get("exposed_ps"),
         "of_floor": None if floor is None else floor["share"],
         "jobs": {
-            job["name"]: None if job.get("start_ps") is None else job["finish_ps"]
+            job["name"]: job["finish_ps"] if job["ended_by"] == PROGRAMS else None
             for job in metadata.get("jobs", ())
             if "traffic" not in job
         },
@@ -179,9 +180,10 @@ def _held_fixed(first: RunDocument) -> list[str]:
 
 
 def _spreads_of_jobs(runs: Sequence[SeedsDocument]) -> dict[str, Mapping[str, int | None] | None]:
-    """Return the spread of how long each job took in the runs in which it started."""
+    """Return the spread of how long each job took in the runs in which it ended by itself, and their number."""
     names = dict.fromkeys(name for run in runs for name in run["jobs"])
-    return {name: _spread([ps for run in runs if (ps := run["jobs"].get(name)) is not None]) for name in names}
+    times_ps = {name: [ps for run in runs if (ps := run["jobs"].get(name)) is not None] for name in names}
+    return {name: (spread := _spread(each)) and {**spread, "runs": len(each)} for name, each in times_ps.items()}
 
 
 def _spread(times_ps: Sequence[int]) -> Mapping[str, int | None] | None:

@@ -209,7 +209,7 @@ class _Written(BaseModel, frozen=True, extra="forbid"):
     """The keys of a file that :func:`fit_text` made."""
 
     server: str
-    host_overhead: dict[str, float] = Field(alias="host-overhead", default={})
+    host_overhead: dict[str, float] | float = Field(alias="host-overhead", default={})
     nic_efficiency: float | None = Field(alias="nic-efficiency", default=None)
 
 
@@ -219,7 +219,14 @@ def parse_fit(text: str, where: str | os.PathLike[str] = "") -> dict[str, Json]:
         written = _Written.model_validate(yaml.safe_load(text))
     except (yaml.YAMLError, ValidationError) as error:
         raise wrong(
-            "found no fit, expected server, host-overhead and nic-efficiency as 'astra-ns3 nccl fit -o' writes them",
+            f"found no fit{_at_key(error)}, expected server, host-overhead and nic-efficiency as "
+            "'astra-ns3 nccl fit -o' writes them",
             where,
         ) from error
     return written.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def _at_key(error: Exception) -> str:
+    """Return which key of a file is wrong, and how; nothing where the file has no keys."""
+    first = error.errors()[0] if isinstance(error, ValidationError) else None
+    return f" (key '{first['loc'][0]}': {first['msg']})" if first is not None and first["loc"] else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from astra_ns3.network.floor.floor import is_below
@@ -29,10 +29,7 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
         ("seeds", f"{first} to {last}  ({document['seeds_complete']} of {document['seeds']} complete)"),
         *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),
-        *(
-            (f"job {name} took", "it never started" if spread is None else _spread_text(spread))
-            for name, spread in [*document["jobs"].items()][:_MOST_JOBS]
-        ),
+        *_jobs(document),
         *_below_floor(document),
         *([("exposed communication", _spread_text(exposed))] if exposed or not document["seeds_complete"] else []),
         *([("held fixed", "nothing is drawn: all seeds gave the same")] if _all_alike(document) else []),
@@ -49,6 +46,19 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
     return "\n".join(parts)
 
 
+def _jobs(document: SeedsDocument) -> Iterator[tuple[str, str]]:
+    """Yield how long the first jobs took, with the number of runs where a job didn't end by itself in all."""
+    jobs, complete = [*document["jobs"].items()], document["seeds_complete"]
+    for name, spread in jobs[:_MOST_JOBS]:
+        if spread is None:
+            yield f"job {name}", "it never ended by itself"
+        else:
+            of_runs = "" if spread["runs"] == complete else f"  in {spread['runs']} of {complete} runs"
+            yield f"job {name} took", f"{_spread_text(spread)}{of_runs}"
+    if len(jobs) > _MOST_JOBS:
+        yield "further jobs", f"{len(jobs) - _MOST_JOBS}, in run.json"
+
+
 def _below_floor(document: SeedsDocument) -> list[tuple[str, str]]:
     """Return a row that says how many complete runs are faster than their lines allow; none where no run is."""
     shares = [run["of_floor"] for run in document["runs"] if run["complete"]]
@@ -59,8 +69,11 @@ def _below_floor(document: SeedsDocument) -> list[tuple[str, str]]:
 
 def _all_alike(document: SeedsDocument) -> bool:
     """Return whether several seeds came to their end, all of them at the same times to the picosecond."""
-    spreads = [document[name] for name in ("finish", "exposed") if document[name] is not None]
-    return document["seeds_complete"] > 1 and all(each["minimum_ps"] == each["maximum_ps"] for each in spreads)
+    complete = document["seeds_complete"]
+    jobs = [each for each in document["jobs"].values() if each is not None]
+    spreads = [*(document[name] for name in ("finish", "exposed") if document[name] is not None), *jobs]
+    in_all = all(each["runs"] == complete for each in jobs)
+    return complete > 1 and in_all and all(each["minimum_ps"] == each["maximum_ps"] for each in spreads)
 
 
 def _spread_text(spread: Mapping[str, int | None] | None) -> str:

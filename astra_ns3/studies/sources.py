@@ -137,7 +137,7 @@ class Sources:
         lines: dict[KeyPath, int]
         with located(self._place(changes[0])):
             settings = [change.setting for change in changes]
-            every = [*settings, *following(read.config, settings)]
+            every = [*settings, *following(read.config, settings, self._folder)]
             data, lines = changed(given_of(read.config), document_of(read.config), every, self._folder)
         known = {path: line for path, line in lines.items() if line}
         for path, line in list(known.items()):  # what is wrong with a group is what was changed in it

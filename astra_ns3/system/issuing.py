@@ -16,6 +16,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import LaunchTable, ScheduleNumbers
 from astra_ns3.system.own_policies import find_policy
+from astra_ns3.system.phases import Phase
 from astra_ns3.system.policies import POLICIES, USUAL_POLICIES
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task
@@ -57,6 +58,7 @@ class CollectiveMaker:
         self._roles = roles
         self._schedules = schedules
         self._plans: dict[Communicator | None, _Plans] = {}
+        self._kernels: dict[tuple[Communicator | None, tuple[int, ...]], int] = {}
         self._usual_policy = find_policy(config.scheduling_policy, USUAL_POLICIES)
         self._counter = 0
 
@@ -127,7 +129,7 @@ class CollectiveMaker:
             launch = plans.table.launch(phase)
             following = Task(
                 instance=pack_instance(collective.index, number, place),
-                queue=launch.dimension * self._config.num_queues_per_dimension + phase.queue,
+                queue=self._queue(collective.request.communicator, phase),
                 priority=priority,
                 kind=phase.kind,
                 bytes=max(phase.bytes, phase.left_bytes),
@@ -139,3 +141,13 @@ class CollectiveMaker:
             )
         assert following is not None
         return following
+
+    def _queue(self, communicator: Communicator | None, phase: Phase) -> int:
+        """The number of a phase's queue: a dimension's, or in NCCL a channel's of its communicator's own kernels.
+
+        The groups over the same dimensions are disjoint communicators of NCCL, so that they may share a number.
+        """
+        number = phase.dimensions[0]
+        if self._config.plays_nccl:
+            number = self._kernels.setdefault((communicator, phase.dimensions), len(self._kernels))
+        return number * self._config.num_queues_per_dimension + phase.queue

@@ -15,7 +15,7 @@ from astra_ns3.system.request import CollectiveRequest, Handle
 class Task:
     """A phase of a chunk, as queues hold it and policies see it; the same object on all NPUs.
 
-    ``instance``: its number for the network. ``queue``: number of its queue over all dimensions. ``priority``: the
+    ``instance``: its number for the network. ``queue``: number of its queue among all. ``priority``: the
     higher goes first. ``kind``: the collective that the phase runs. ``bytes``: data of a rank before or after the
     phase, the larger. ``phase``: its place among the chunk's phases, of which ``phases_left`` follow, and first of
     these ``following``.

@@ -362,3 +362,16 @@ def test_a_file_s_servers_are_measured_as_those_of_its_hierarchical_twin(reposit
         )
         assert (of_file["algorithm"], of_file["protocol"]) == (of_twin["algorithm"], of_twin["protocol"])
         assert of_file["time_us"] == pytest.approx(of_twin["time_us"], rel=0.02)
+
+
+@pytest.mark.parametrize("backend", ["flow", "analytical"])
+def test_a_graph_of_one_server_without_nics_is_measured(backend: str, tmp_path: Path) -> None:
+    nodes = [{"id": npu, "kind": "host"} for npu in range(4)] + [{"id": 4, "kind": "switch", "level": -1}]
+    links = [{"source": npu, "target": 4, "rate": "3600Gbps", "delay": "250ns"} for npu in range(4)]
+    graph = {"directed": False, "multigraph": True, "graph": {}, "nodes": nodes, "links": links}
+    (tmp_path / "one.json").write_text(json.dumps(graph), encoding="utf-8")
+    words = "topology: {kind: file, path: one.json, switch: {buffer: 64MiB}}\ntransport: roce\n"
+    (tmp_path / "one.yaml").write_text(words, encoding="utf-8")
+    chosen = ("-n", f"{tmp_path}/one.yaml", "-b", "64M", "-e", "64M", "--backend", backend)
+    (row,) = printed("all_reduce", *chosen)
+    assert row["time_us"] >= 2 * 3 / 4 * (64 << 20) / 450e3  # a ring sends so much over each NVLink

@@ -11,8 +11,11 @@ import pytest
 from support.many_networks import system_for
 
 import astra_ns3
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.playing.converting.conversion import Unrolling, convert
+from astra_ns3.playing.converting.unrolled import UnrolledLoop
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.chakra.trace import read_chakra
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
@@ -87,3 +90,14 @@ def _model(folder: Path, text: str) -> ModelWorkload:
     path = folder / "model.yaml"
     path.write_text(text, encoding="utf-8")
     return read_model(path)
+
+
+def test_communicators_of_the_same_npus_stay_several(tmp_path: Path) -> None:
+    """Experts over all of a gradient group: NCCL has kernels for each of the two."""
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL.format(model=EXPERTS, parallel="expert: 4"), encoding="utf-8")
+    model = read_model(path)
+    graphs = UnrolledLoop(training_programs(model.plan(4), model.clock(), 1, [4]), "LIFO")
+    assert [*graphs.groups.values()] == [(0, 1, 2, 3)] * 2
+    groups = {node.collective: node.group for node in graphs.nodes(0) if node.collective is not None}
+    assert groups[CollectiveKind.ALL_TO_ALL] != groups[CollectiveKind.ALL_REDUCE]

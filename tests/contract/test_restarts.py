@@ -148,6 +148,8 @@ def test_a_job_begins_again_until_its_nic_is_back_as_the_bookkeeper_says(files: 
     listed = find_runs(tmp_path / "out").runs[0]
     assert COLUMNS["finish"].shown(listed) == format_time(expected.end_ps)
     assert COLUMNS["exposed"].shown(listed).endswith(" (last try)")
+    throughput = replace(listed, metadata={**listed.metadata, "throughput": {"tokens_per_second": 5_000.0}})
+    assert COLUMNS["tokens_per_second"].shown(throughput) == "5,000 (last try)"
     explained = explain(result.tenants["a"])
     assert explained.subject == f"run a, try {expected.restarts + 1}"
     assert explained.time_ps == expected.end_ps - expected.start_ps

@@ -9,6 +9,7 @@ is worth more than one that never ends.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
@@ -36,6 +37,7 @@ from astra_ns3.config.transports.base import Joined, TransportKeys
 from astra_ns3.config.transports.roce_control import KINDS, NoControl, OwnControl, RoceControlConfig
 from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 from astra_ns3.units import PS_PER_MS, parse_bytes
+from astra_ns3.user_code import user_part
 
 LARGEST_PAYLOAD_BYTES = 65_000
 NIC_TIMEOUT_PS = 4_096_000 * 2**12
@@ -203,7 +205,7 @@ class RoceTransport(TransportKeys):
 
     def control_keys(self, name: str) -> Mapping[str, object]:
         """Return the keys that change where the option names another congestion control."""
-        if name == self.congestion_control.kind:
+        if _same_control(name, self.congestion_control.kind):
             return {}
         return {"congestion_control": name, "telemetry_bytes": None, "ack_telemetry_bytes": None}
 
@@ -213,3 +215,10 @@ class RoceTransport(TransportKeys):
         if self.queue_pairs_per_pair > 1 and self.queue_pairs == "per-message":
             found = f"found {self.queue_pairs_per_pair} with queue_pairs per-message, which opens one for each message"
             raise key_error("queue_pairs_per_pair", f"{found}; expected 1, or queue_pairs per-pair")
+
+
+def _same_control(one: str, other: str) -> bool:
+    """Return whether two names mean the same control: of the user's own, a class of the same file."""
+    parts = [user_part(name, compiled=True) for name in (one, other)]
+    named = [(os.path.realpath(part.file), part.name) for part in parts if part is not None]
+    return one == other or (len(named) == len(parts) and len({*named}) == 1)

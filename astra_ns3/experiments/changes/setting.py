@@ -11,6 +11,7 @@ from typing import Any
 from astra_ns3.config.core.changing import Setting, changed
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
+from astra_ns3.config.core.placing import placed
 from astra_ns3.config.core.plain import Json, JsonObject, dotted_keys
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
@@ -226,7 +227,7 @@ def _meant(files: RunFiles, key: str) -> str:
 
 def _set(config: AnyConfig, settings: Sequence[Setting]) -> Any:  # of the class of config
     with located(_CHANGED):
-        every = [*settings, *following(config, settings)]
+        every = [*settings, *following(config, settings, Path())]
         data, _ = changed(given_of(config), document_of(config), every, Path())
     made = parsed(config, data, _CHANGED, {})
     if isinstance(made, Workload):
@@ -249,8 +250,11 @@ def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
     return replace(file, network=_set(file.network, settings) if made is None else made, document=None)
 
 
-def following(config: AnyConfig, settings: Sequence[Setting]) -> Iterator[Setting]:
-    """Yield settings of the keys that a congestion control of another kind doesn't take over, but for given ones."""
+def following(config: AnyConfig, settings: Sequence[Setting], folder: Path) -> Iterator[Setting]:
+    """Yield settings of the keys that a congestion control of another kind doesn't take over, but for given ones.
+
+    ``folder``: where paths in the settings begin.
+    """
     transports = config.each_transport if isinstance(config, NetworkConfig) else ()
     given = {setting.meaning for setting in settings}
     for setting in settings:
@@ -258,7 +262,7 @@ def following(config: AnyConfig, settings: Sequence[Setting]) -> Iterator[Settin
         kind = setting.value.get("kind") if isinstance(setting.value, Mapping) else setting.value
         if setting.meaning.removesuffix(".kind").endswith("congestion_control") and isinstance(kind, str):
             for transport in transports:
-                names = [name for name, value in transport.control_keys(kind).items() if value is None]
+                names = [name for name, value in transport.control_keys(placed(kind, folder)).items() if value is None]
                 own = (Setting((*place, name), None) for name in names)
                 yield from (each for each in own if each.meaning not in given)
 

@@ -46,10 +46,11 @@ SEEDS: Mapping[str, str] = {
     "finish": "over the complete runs: `mean_ps`, `standard_deviation_ps` (of the sample; null for one run), "
     "`minimum_ps`, `maximum_ps`; null: none is complete",
     "exposed": "the same of the exposed time of NPU 0",
-    "jobs": "the same of each job of a scenario, from its start to its end, by name",
+    "jobs": "the same of each job of a scenario by name, from its start to its end, and `runs`: in how many it "
+    "ended by itself; null: in none",
     "held_fixed": "what chance could draw and the files fix: paths, by `routing.seed` or `ecmp: per-message-port`",
     "runs": "of each run: `seed`, `complete`, `finish_ps`, `exposed_ps`, `of_floor`, `jobs` (times from start to "
-    "end), `folder`, and `stopped`",
+    "end; null: a job didn't end by itself), `folder`, and `stopped`",
     "not_run": "seeds left out after Ctrl-C",
     "files": "name of this file",
     "timing": "wall time of all",

@@ -60,7 +60,7 @@ class Column:
         if value is None:
             return "-"
         if self.key == TOKENS:
-            return f"{value:,}"
+            return f"{value:,}{self._mark(run)}"
         if form is not None and isinstance(value, int) and not isinstance(value, bool):
             try:
                 return f"{form(value)}{self._mark(run)}"
@@ -69,8 +69,8 @@ class Column:
         return printable(plain(value))
 
     def _mark(self, run: FoundRun) -> str:
-        """Return what stands beside times: of a job from its start on, of one try, or below what lines can reach."""
-        if self.key in _OF_NPU and at(run.metadata, "job.restarts"):
+        """Return what stands beside a value: of a job from its start on, of one try, or below what lines can reach."""
+        if self.key in (*_OF_NPU, TOKENS) and at(run.metadata, "job.restarts"):
             return " (last try)"
         from astra_ns3.network.floor.floor import is_below
 

@@ -375,8 +375,8 @@ class _Played:
         inside, outwards = place.inside_bps / _BITS_PER_US, place.outwards_bps / _BITS_PER_US
         sharing = place.npus // place.nics
         of_nics = sent[1].reshape(-1, sharing).sum(axis=1) / sharing
-        least = {"NVLink": float(sent[0].max()) / inside, "NIC": float(of_nics.max()) / outwards}
-        return [*least.items(), ("copying", max(map(_copying_us, phases)))]
+        least = [("NVLink", float(sent[0].max()) / inside), ("copying", max(map(_copying_us, phases)))]
+        return [*least, ("NIC", float(of_nics.max()) / outwards)] if outwards else least  # one server may have no NIC
 
 
 def _between_servers(phases: Iterable[Phase]) -> list[int]:

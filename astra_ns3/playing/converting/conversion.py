@@ -195,7 +195,7 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
     converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
     turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
     given = _ranks(graphs)
-    ranked = any(given)
+    ranked = any(node.priority for node in graphs.nodes(0) if node.kind is NodeKind.COLLECTIVE)
     if turns > (not ranked) and given != _ranks(UnrolledLoop.of(loop, 1, (graphs.npus,))):
         order = "their priorities, which aren't in the text" if ranked else "the system's scheduling-policy"
         warnings = (
@@ -210,10 +210,14 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
 
 
 def _ranks(graphs: GraphWorkload) -> list[int]:
-    """Return the place of each collective's priority among those that there are: 0 for the lowest."""
-    given = [node.priority for node in graphs.nodes(0) if node.kind is NodeKind.COLLECTIVE]
-    places = {priority: place for place, priority in enumerate(sorted({*given}))}
-    return [places[priority] for priority in given]
+    """Return each collective's place as priorities say: the highest goes first, 0 behind all that have a priority.
+
+    Equal ones go in order of arrival. All of 0 share a place, for the system decides on their order.
+    """
+    priorities = [node.priority for node in graphs.nodes(0) if node.kind is NodeKind.COLLECTIVE]
+    keys = [(1, priority, -number) if priority else (0, 0, 0) for number, priority in enumerate(priorities)]
+    places = {key: place for place, key in enumerate(sorted({*keys}))}
+    return [places[key] for key in keys]
 
 
 def _of_all_npus(graphs: GraphWorkload, dimensions: tuple[int, ...] | None) -> GraphWorkload:

@@ -138,7 +138,7 @@ class UnrolledLoop:
     @cached_property
     def groups(self) -> Mapping[str, tuple[int, ...]]:
         """Members of every communicator that collectives name, numbered from 1."""
-        return {str(number): ranks for ranks, number in self._numbers.items()}
+        return {str(number): ranks for (_, ranks), number in self._numbers.items()}
 
     def file_of(self, npu: int) -> str:
         """The loop's file and the NPU."""
@@ -158,7 +158,7 @@ class UnrolledLoop:
     def group_of(self, npu: int, request: CollectiveRequest) -> str:
         """The name of the communicator of an NPU's collective, "" where its dimensions say it."""
         members = self._members(npu, request)
-        return "" if members is None else str(self._numbers[members])
+        return "" if members is None else str(self._numbers[_name_of(request), members])
 
     def members_of(self, npu: int, request: CollectiveRequest) -> tuple[int, ...]:
         """The NPUs among which an NPU's collective goes, in their places."""
@@ -192,8 +192,9 @@ class UnrolledLoop:
         return next(tuple(members) for members in own.cosets(request.dimensions) if npu in members)
 
     @cached_property
-    def _numbers(self) -> dict[tuple[int, ...], int]:
-        found: dict[tuple[int, ...], int] = {}
+    def _numbers(self) -> dict[tuple[str, tuple[int, ...]], int]:
+        """The number of each communicator: several of the same members, as experts and gradients may have, stay so."""
+        found: dict[tuple[str, tuple[int, ...]], int] = {}
         for role in self.programs.roles:
             kinds: set[tuple[Communicator | None, tuple[int, ...] | None]] = set()
             for operation, _ in _operations(self.programs, role):
@@ -204,7 +205,7 @@ class UnrolledLoop:
                     for npu in role.ranks:
                         members = self._members(npu, operation)
                         if members is not None:
-                            found.setdefault(members, len(found) + 1)
+                            found.setdefault((_name_of(operation), members), len(found) + 1)
         return found
 
     @cached_property
@@ -369,6 +370,10 @@ class _Thread:
 def _moments(rows: Schedule) -> npt.NDArray[np.int32]:
     """The step in which each row is sent or waited for: two messages of a pair in any order have different ones."""
     return np.maximum(np.maximum(rows.step, rows.wait_step), 0)
+
+
+def _name_of(request: CollectiveRequest) -> str:
+    return "" if request.communicator is None else request.communicator.name
 
 
 def _operations(programs: RolePrograms, role: Role) -> Iterator[tuple[Operation, Handle | None]]:

@@ -135,7 +135,8 @@ class StageRun:
     def _backward(self, number: int, planned: PlannedWork) -> Program:
         kind, chunk, batch = planned.work
         blocks = self._script.chunks[chunk][::-1]
-        streams = [self._weights_of(number, blocks, batch), self._activations_of(number, blocks, batch)]
+        loaded = [replace(block, moved=block.moved._replace(weights=0)) if block.stays else block for block in blocks]
+        streams = [self._weights_of(number, loaded, batch), self._activations_of(number, blocks, batch)]
         if self._leaving is not None:
             yield from self._leaving.finish()
         for block in blocks:

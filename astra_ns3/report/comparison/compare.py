@@ -116,10 +116,12 @@ def _states(*runs: tuple[str, Records]) -> Iterator[str]:
 
 def _trained(found: ThroughputDocument) -> str:
     """Return in words what an iteration trains on."""
-    samples = counted(found["samples_per_iteration"], found["sample"])
+    number = found["samples_per_iteration"]
+    one, of, parts = found["sample"].partition(" of ")  # a pair of sentences is one, not several
+    samples = f"{counted(number, one)}{of}{parts}"
     tokens = found["tokens_per_second"]
     iteration = round((tokens or 0) * found["iteration_ps"] / PS_PER_SECOND)
-    return samples if tokens is None else f"{samples} of {iteration / found['samples_per_iteration']:,.0f} tokens"
+    return samples if tokens is None else f"{samples} of {iteration / number:,.0f} tokens"
 
 
 def _stops(*runs: tuple[str, Records], alike: bool) -> Iterator[str]:

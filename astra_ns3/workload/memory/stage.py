@@ -9,7 +9,7 @@ fill a bucket, and with ``overlap`` the one before it is on its way meanwhile; w
 it has ended. The head's part of that table's gradient waits for the embedding's.
 
 An NPU has the block that it works on of each part that lies beyond the device. Besides it has the blocks that are
-loaded ahead, or are on their way out.
+loaded ahead, or are on their way out, and the table that the head uses too, from its forward to its backward pass.
 
 Model limits: what kernels need while they run, buffers of collectives, and the allocator's losses aren't counted.
 """
@@ -125,6 +125,8 @@ class _Stage:
             yield _Step(block.name, self._weights(work.chunk, ahead), self._ring(block.forward))
             if self._stays(work.chunk, index):
                 self._hold(work.chunk, index, 1)
+            if self._is_tied_table(work.chunk, index):
+                self._beyond.hold(block, 1)
 
     def _backward(self, work: Work) -> Iterator[_Step]:
         blocks, only_weights = self._chunks[work.chunk], work.kind is WorkKind.WEIGHT
@@ -150,6 +152,8 @@ class _Stage:
                 self._activations = self._beyond.freed(self._activations, block)
             if not only_weights and self._stays(work.chunk, index):
                 self._hold(work.chunk, index, -1)
+            if not only_weights and self._is_tied_table(work.chunk, index):
+                self._beyond.hold(block, -1)
         self._gradients.leave(full=True)
 
     def _weights(self, chunk: int, used: Sequence[int]) -> int:
@@ -159,7 +163,11 @@ class _Stage:
 
     def _stays(self, chunk: int, index: int) -> bool:
         """Return whether gathered weights of a block stay until its backward pass."""
-        return self._sharding.keeps_gathered or ((chunk, index) == _FIRST and self._tied.tied_parameters > 0)
+        return self._sharding.keeps_gathered or self._is_tied_table(chunk, index)
+
+    def _is_tied_table(self, chunk: int, index: int) -> bool:
+        """Return whether the head of this stage uses a block's weights too."""
+        return (chunk, index) == _FIRST and self._tied.tied_parameters > 0
 
     def _hold(self, chunk: int, index: int, change: int) -> None:
         """One micro-batch more, or fewer, for which weights are kept."""
@@ -195,9 +203,11 @@ class _Beyond:
         self._states = states
         weights = plan.offload.weights
         # Shards are loaded ahead of those that are gathered ahead.
-        self._weights_ahead = (
-            weights.prefetch if weights else 0
-        ) + plan.sharding.shards_weights * plan.sharding.prefetch
+        ahead = plan.sharding.shards_weights * plan.sharding.prefetch
+        self._weights_ahead = (weights.prefetch if weights else 0) + ahead
+        self._keeps_tables = weights is not None and not plan.sharding.shards_weights  # else gathered ones stay
+        self._table: Block | None = None
+        self._holders = 0  # micro-batches for which it stays
         activations = plan.offload.activations
         self._leaving = deque[int](maxlen=0 if activations is None else activations.prefetch)
         self.weights = 0
@@ -248,8 +258,14 @@ class _Beyond:
         """Return the activations after a block's backward pass."""
         return kept - block.activation_bytes
 
+    def hold(self, table: Block, change: int) -> None:
+        """One micro-batch more, or fewer, for which a table that the head uses too stays."""
+        self._holders += change
+        self._table = table if self._keeps_tables and self._holders else None
+
     def _weights_of(self, blocks: Sequence[Block]) -> int:
-        return sum(self._states.weight_bytes(block) for block in blocks)
+        kept = [] if self._table is None or self._table is blocks[0] else [self._table]
+        return sum(self._states.weight_bytes(block) for block in (*blocks, *kept))
 
 
 class _Gradients:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import signal
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from support.fake_backend import FakeBackend
 from support.small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_system, small_workload
 
 import astra_ns3
+from astra_ns3 import Tenant
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import BackendError, InputError, Interrupted, SimulationStalled
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.seeds import SeedsOutcome, execute_seeds
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.report.seeds import seeds_text
 from astra_ns3.scenario.tenant import LARGEST_SEED
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 KEYS = ("mean_ps", "standard_deviation_ps", "minimum_ps", "maximum_ps")
 DIRECT = {"all-reduce-implementation": "direct"}
@@ -230,3 +235,37 @@ def test_seeds_below_the_floor_are_marked() -> None:
     assert said in seeds_text(document, None)
     document["runs"][0]["of_floor"] = document["runs"][2]["of_floor"] = 1.0
     assert "below the floor" not in seeds_text(document, None)
+
+
+LONG = "DATA\n1\na -1 5000000 NONE 0 1 NONE 0 1 NONE 0 0\n"  # longer than what jitter draws
+
+
+def _jobs(*jobs: Tenant, network: NetworkConfig) -> SeedsOutcome:
+    return execute_seeds(ScenarioRequest(network=network, tenants=jobs, backend=lambda *_: FakeBackend(NPUS)), 4)
+
+
+def _drawn(name: str, npus: Sequence[int], end_ps: int | None = None) -> Tenant:
+    return Tenant(name, npus, small_workload(), small_system(**{"start-jitter": 100_000}), end_ps=end_ps)
+
+
+def test_jobs_that_differ_are_drawn_though_the_finish_is_that_of_another_job() -> None:
+    other = Tenant("a", (0, 1), parse_workload(LONG, "long.txt"), small_system())
+    found = _jobs(other, _drawn("b", (2, 3)), network=small_network()).document
+    assert found["finish"]["standard_deviation_ps"] == found["jobs"]["a"]["standard_deviation_ps"] == 0
+    assert found["jobs"]["b"]["standard_deviation_ps"] > 0
+    assert "nothing is drawn" not in seeds_text(found, None)
+
+
+def test_a_job_that_its_end_cuts_counts_in_no_spread_and_the_number_of_the_others_is_told() -> None:
+    alone = _jobs(_drawn("a", (0, 1)), network=small_network()).document
+    own_ps = sorted(run["jobs"]["a"] for run in alone["runs"])
+    cut = _drawn("a", (0, 1), end_ps=own_ps[1] + 1)
+    never = _drawn("b", (2, 3), end_ps=1)
+    found = _jobs(cut, never, network=small_network()).document
+    assert sorted(run["jobs"]["a"] or 0 for run in found["runs"]) == [0, 0, *own_ps[:2]]
+    assert (found["jobs"]["a"]["runs"], found["jobs"]["a"]["maximum_ps"], found["jobs"]["b"]) == (2, own_ps[1], None)
+    text = seeds_text(found, None)
+    assert "job b       it never ended by itself\n" in text
+    assert re.search(r"job a took  .* \(from .* to .*\)  in 2 of 4 runs\n", text)
+    document = {**found, "jobs": {str(number): found["jobs"]["a"] for number in range(15)}}
+    assert "further jobs" in seeds_text(document, None)

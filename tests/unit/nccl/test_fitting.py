@@ -165,6 +165,19 @@ def test_other_texts_are_no_fit(text: str) -> None:
     assert "\n" not in str(raised.value)
 
 
+def test_a_fit_by_hand_may_have_one_overhead_for_all_protocols() -> None:
+    text = "server: dgx-h100\nhost-overhead: 12.0\nnic-efficiency: 0.8\n"
+    assert parse_fit(text) == {"server": "dgx-h100", "host-overhead": 12.0, "nic-efficiency": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [("nic-efficiency", "server: a\nnic-efficiency: x"), ("nic", "server: a\nnic: 1")]
+)
+def test_the_wrong_key_of_a_fit_is_named(key: str, text: str) -> None:
+    with pytest.raises(InputError, match=rf"found no fit \(key '{key}': .*\), expected server"):
+        parse_fit(text)
+
+
 def test_logs_that_tell_nothing_are_refused_in_one_line() -> None:
     rows = [replace(row, nic_binds=False) for row in made({"Simple": 0.0}, 1.0)]
     with pytest.raises(InputError, match="tell neither an overhead nor an efficiency") as raised:

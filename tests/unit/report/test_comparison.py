@@ -537,6 +537,9 @@ def test_models_are_compared_by_what_they_train_on_in_a_second() -> None:
     a.metadata["throughput"] |= {"samples_per_iteration": 2, "iteration_ps": 10**9, "tokens_per_second": 2_048_000.0}
     (note,) = astra_ns3.compare(a, b, ("A", "B")).notes
     assert note.startswith("an iteration of A trains on 2 sequences of 1,024 tokens, one of B trains on 2 sequences of")
+    a.metadata["throughput"]["sample"] = "pair of sentences"
+    (note,) = astra_ns3.compare(a, b, ("A", "B")).notes
+    assert note.startswith("an iteration of A trains on 2 pairs of sentences of 1,024 tokens, one of B trains on 2 seq")
     del b.metadata["throughput"]  # no model: nothing to compare it with
     comparison = astra_ns3.compare(a, b)
     assert comparison.notes == ()

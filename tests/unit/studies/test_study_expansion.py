@@ -162,6 +162,27 @@ def test_what_follows_from_a_key_follows_from_its_new_value(said: int | None) ->
     assert roce.congestion_control.telemetry_bytes == 42
 
 
+@pytest.mark.parametrize(("name", "telemetry"), [("additive.hpp:Additive", 100), ("additive.hpp:Other", None)])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_an_own_control_by_another_path_to_the_same_file_keeps_the_telemetry(
+    name: str, telemetry: int | None, absolute: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "additive.hpp").write_text("")
+    monkeypatch.chdir(folder if absolute else tmp_path)
+    topology = {"kind": "single-switch", "npus": 16, "link": {"rate": "100Gbps", "delay": "1us"}}
+    topology["switch"] = {"buffer": "32MiB"}
+    control = "additive.hpp:Additive" if absolute else "study/additive.hpp:Additive"
+    transport = {"kind": "roce", "telemetry_bytes": 100, "congestion_control": {"kind": control}}
+    file = written(folder, {"topology": topology, "transport": transport}, "own.yaml")
+    path = written(folder, study_of({"network": str(file), CONTROL: f"{folder}/{name}" if absolute else name}))
+    (point,) = expand(read_study(path), "laptop", ()).points
+    roce = transport_of(network_of(point), RoceTransport)
+    assert roce is not None
+    assert roce.telemetry_bytes == telemetry
+
+
 def test_a_hierarchical_network_has_as_many_nodes_as_are_said() -> None:
     """Its outer part has so many ends as nodes and NICs make, also where the number of nodes is changed."""
     base = {"network": str(INPUTS / "network/hier.yaml"), "network.topology.nodes": 4}

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.training import FlopClock
 
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import parse_model_file
-from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.config.training_plan import Beyond as TrainingBeyond
+from astra_ns3.config.training_plan import Block, Degrees, Elements, Offloading, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.playing.dry_run.counting import counted_accesses
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.model_summary import Beyond, summary_of
+from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.memory.states import ModelStates
@@ -88,6 +91,25 @@ def test_weights_and_activations_of_a_pass_are_there_as_far_as_loads_begin_ahead
     here = blocks[max(0, last - prefetch) : last + 1]
     assert backward.usage.activations == sum(block.activation_bytes for block in here)
     assert backward.usage.weights == sum(2 * block.parameters for block in here)
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2])
+def test_a_tied_table_beyond_the_device_is_loaded_forward_and_stays_until_its_backward_pass(zero: int) -> None:
+    """A table of 100 bytes, two layers of 10 that compute much again, and a head that has the table's weights alone."""
+    table, layer = Block("table", (), parameters=100), Block("layer", (), parameters=10, again_bytes=1000)
+    blocks = (table, layer, layer, Block("head", (), tied_parameters=100))
+    away = Offloading(weights=TrainingBeyond(prefetch=0))
+    keys: dict[str, Any] = {"elements": Elements(1, 2, 4), "sharding": Sharding(zero), "micro_batches": 3}
+    own = TrainingPlan("m", "m.yaml", Degrees(data=4), (blocks,), offload=away, **keys)
+    (found,) = memory_of(own)
+    assert [moment.usage.weights for moment in found.moments[1:-1:2]] == [100 + 10] * 3
+    assert [moment.block for moment in found.moments[1:-1:2]] == ["layer"] * 3
+    assert found.moments[-1].usage.weights == 100
+    accesses = counted_accesses(TrainingPrograms.of(own, FlopClock(), 1, (4,)))
+    times = {each.bytes: each.times for each in accesses if each.loads}
+    update = {0: {100: 1, 10: 2}}.get(zero, {25: 1, 3: 2})  # of the shard alone
+    passes = {100: 3, 10: 2 * 2 * 3}
+    assert times == {size: passes.get(size, 0) + update.get(size, 0) for size in {*passes, *update}}
 
 
 def test_a_model_shows_what_goes_beyond_the_device() -> None:

@@ -248,13 +248,19 @@ def own_device(**losses: float) -> dict[str, object]:
         ("5890Gbps", "B200", {}, 0.73 * 7200),
         ("3026Gbps", "H100", {"scale_up_efficiency": 0.73}, 0.73 * 3026),
         ("3026Gbps", own_device(scale_up_efficiency=0.5), {}, 1513),
+        # Another memory or peak of a listed device is no other line.
+        ("3026Gbps", "H100", {"device.memory": "94GB"}, 2628),
+        ("3026Gbps", "H100", {"device.peak": {"bfloat16": "500TFLOPS"}}, 2628),
+        ("3026Gbps", "H100", {"device.scale_up_efficiency": 0.5}, 1513),
     ],
     ids=str,
 )
 def test_a_devices_share_is_one_of_the_data_sheets_rate(
     rate: str, device: Any, keys: dict[str, Any], reached_gbps: float
 ) -> None:
-    model = changed(LLAMA, {"compute.device": device, **{f"compute.{key}": value for key, value in keys.items()}})
+    model = changed(LLAMA, {"compute.device": device})
+    if keys:
+        model = changed(model, {f"compute.{key}": value for key, value in keys.items()})
     config = network(link={"rate": rate, "delay": "250ns"})
     assert inside(network_as_reached(config, model, USUAL)).link.rate_bps == pytest.approx(reached_gbps * 1e9, rel=1e-9)
 
@@ -382,6 +388,7 @@ def test_a_ring_of_8_h100_has_its_measured_bandwidth_on_the_ready_network_and_on
         ({"scale_up_efficiency": 0.5}, 500_000_000_000),
         ({"device": own_device(scale_up_efficiency=0.5)}, 500_000_000_000),
         ({"device": own_device()}, 1_000_000_000_000),
+        ({"device.memory": "94GB"}, 1_000_000_000_000),
     ],
     ids=str,
 )

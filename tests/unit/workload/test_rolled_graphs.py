@@ -136,6 +136,31 @@ def test_a_loop_of_astra_sims_is_written_by_way_of_its_graph(tmp_path: Path) -> 
     assert [(other.bytes, update) for _, other, update in parts if other.collective] == [(7, 5), (100, 0)]
 
 
+@pytest.mark.parametrize(
+    ("priorities", "told"),
+    [
+        ((3, 2, 1), False),
+        ((7, 7, 7), False),  # the first to arrive goes first
+        ((1, 0, -1), True),  # 0 says nothing: it goes behind those that do
+        ((2, 1, 0), False),
+        ((1, 0, 0), True),
+        ((0, 0, 0), True),  # the system decides
+    ],
+)
+def test_a_text_takes_turns_as_priorities_that_are_given_do(
+    priorities: tuple[int, ...], told: bool, tmp_path: Path
+) -> None:
+    text = "DATA\n3\n" + "".join(f"{name} -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 1000 0\n" for name in "abc")
+    written = UnrolledLoop.of(parse_workload(text), 1, (4,))
+    nodes = []
+    for npu in range(4):
+        left = iter(priorities)
+        each = written.nodes(npu)
+        nodes.append(tuple(node._replace(priority=next(left)) if node.collective else node for node in each))
+    found = convert(Graphs(nodes, dict(written.groups)), "simai", tmp_path / "a.txt", Unrolling()).warnings
+    assert any("take turns" in words for words in found) == told
+
+
 @pytest.mark.parametrize(("times", "changed"), [(1, False), (10, False), (1, True)])
 def test_priorities_in_the_order_of_a_text_come_back_as_that_text_and_others_are_told(
     times: int, changed: bool, tmp_path: Path
