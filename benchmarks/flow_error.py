@@ -9,6 +9,7 @@
     python benchmarks/flow_error.py --incasts                       incasts and permutations, with each control
     python benchmarks/flow_error.py --in-order                      all send to NPU 0, 1, 2, ..., with each control
     python benchmarks/flow_error.py --routing                       packets that take several ways over a slow core
+    python benchmarks/flow_error.py --unequal                       queues that choose among ways of unequal rates
     python benchmarks/flow_error.py --credits                       jobs on links by credit, beside too much traffic
     python benchmarks/flow_error.py --tori                          collectives that pauses stop on tori
 
@@ -428,6 +429,22 @@ def by_routing() -> Iterator[Case]:
             yield Case(f"{case}{name}", tree, none, collective(kind, MIB), system, events=events)
 
 
+def by_unequal_ways() -> Iterator[Case]:
+    """Collectives and a few senders where queues choose ports, and one leaf has a line of another rate to one spine."""
+    lasting = {"kind": "selective-repeat", "reordering_packets": 4000, "timeout": "200ms"}
+    none = roce("none", payload=4096, reliability=lasting)
+    few = "\n".join(["source,destination,bytes", "0,4,4000000", "1,5,4000000"]) + "\n"
+    works = {kind: (collective(kind, 4 * MIB), ".txt") for kind in ("ALLREDUCE", "ALLTOALL")}
+    for routing, rate, (name, spines) in product(
+        ("adaptive", "flowlet"), ("50%", "200%", "400%"), (("1:1", 4), ("2:1", 2))
+    ):
+        topology = clos(4, spines, 4, LARGE) | {"routing": {"kind": routing}}
+        other = {"at": "1ns", "link": ["leaf 0", "spine 0"], "rate": rate}
+        for kind, (work, suffix) in (works | {"2 of 4 send": (few, ".csv")}).items():
+            case = f"{routing}, Clos 16, {name}, a line at {rate}, {kind}"
+            yield Case(case, topology, none, work, suffix=suffix, events=(other,))
+
+
 def incasts() -> Iterator[Case]:
     """Some send to one, evenly or one of them four times as much, or each to the next: messages of 256 KiB to 4 MiB."""
     mib = 1 << 20
@@ -569,6 +586,7 @@ def main() -> None:
     parser.add_argument("--credits", action="store_true")
     parser.add_argument("--tori", action="store_true")
     parser.add_argument("--routing", action="store_true")
+    parser.add_argument("--unequal", action="store_true")
     parser.add_argument("--incasts", action="store_true")
     parser.add_argument("--in-order", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
@@ -582,7 +600,7 @@ def main() -> None:
     asked_for = cases() if asked.drawn is None else drawn(asked.drawn, asked.seed, asked.controls)
     asked_for = by_routing() if asked.routing else on_tori() if asked.tori else asked_for
     asked_for = by_credit() if asked.credits else incasts() if asked.incasts else asked_for
-    asked_for = in_order() if asked.in_order else asked_for
+    asked_for = in_order() if asked.in_order else by_unequal_ways() if asked.unequal else asked_for
     for case in asked_for:
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)

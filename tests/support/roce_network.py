@@ -73,8 +73,12 @@ def play_flows(
     changes: Sequence[Change] = (),
     accounts: bool = False,
     backend: str = "ns3",
+    looks_ps: Sequence[int] = (),
 ) -> Played:
-    """Play flows until all have arrived, or until ``until_ps``; message m of flow f is instance f, row m."""
+    """Play flows until all have arrived, or until ``until_ps``; message m of flow f is instance f, row m.
+
+    ``looks_ps``: when counters are looked at on the way.
+    """
     recorder = RecorderOptions(directory, flows=True, accounts=accounts)
     plan = plan_network(config, EndpointModel(), changes)
     network: Any = create_backend(backend, plan, seed=seed, recorder=recorder)
@@ -104,6 +108,8 @@ def play_flows(
     try:
         for number, flow in enumerate(flows):
             start(number, flow)
+        for look_ps in looks_ps:
+            network.call_later(0, look_ps, lambda _: network.switch_table())
         try:
             network.run(listener, Limits(simulated_ps=until_ps))
         except LimitReached:

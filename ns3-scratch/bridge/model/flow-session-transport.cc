@@ -103,6 +103,8 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     flows.meterPs = context.description.observation.utilisationIntervalPs;
     m_transport = std::make_unique<FlowMessageTransport>(std::move(flows));
     context.recorder.AddFlush([this](int64_t nowPs) { m_transport->FlushMeter(nowPs); });
+    context.recorder.AddSentCount(
+        [this](FabricSentCounts& counts) { m_transport->CountUnderWay(counts); });
     if (context.changes)
     {
         context.changes->AddListener(m_transport.get());

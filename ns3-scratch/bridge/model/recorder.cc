@@ -129,6 +129,12 @@ Recorder::AddFlush(std::function<void(int64_t)> flush)
 }
 
 void
+Recorder::AddSentCount(std::function<void(FabricSentCounts&)> count)
+{
+    m_sentCounts.push_back(std::move(count));
+}
+
+void
 Recorder::KeepServed(int64_t jobBit)
 {
     for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
@@ -265,13 +271,22 @@ Recorder::CountPorts(bool exact)
     FabricSimulator::Get().CatchUp();
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_portNumbers.clear();
+    FabricSentCounts sent;
+    for (const auto& count : m_sentCounts)
+    {
+        count(sent);
+    }
     for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
     {
         for (uint32_t number = 0; number < m_fabric.GetNPorts(node); ++number)
         {
             const Ptr<FabricPort> port = m_fabric.GetPort(node, number);
-            const FabricPortCounters& counters =
-                exact ? port->GetCounters() : port->GetSettledCounters();
+            FabricPortCounters counters = exact ? port->GetCounters() : port->GetSettledCounters();
+            if (const auto found = sent.find(PeekPointer(port)); found != sent.end())
+            {
+                counters.sentFrames += found->second.frames;
+                counters.sentBytes += found->second.bytes;
+            }
             for (const RecordColumn<PortState>& counter : m_portCounters)
             {
                 m_portNumbers.push_back(counter.value(

@@ -3,6 +3,7 @@
 
 #include "fabric-lane.h"
 #include "fabric-network.h"
+#include "fabric-sent-counts.h"
 #include "message-account.h"
 #include "message-transport.h"
 #include "network-description.h"
@@ -67,6 +68,9 @@ class Recorder : public ns3::MessageAccountant
 
     /// \param flush reports what is due in a probe of a transport's, at a time in picoseconds
     void AddFlush(std::function<void(int64_t)> flush);
+
+    /// \param count adds what has crossed lines up to now and their ports don't count yet
+    void AddSentCount(std::function<void(ns3::FabricSentCounts&)> count);
 
     /// \return how late ports tell what they have sent
     const TellingDelay& GetTellingDelay();
@@ -139,9 +143,10 @@ class Recorder : public ns3::MessageAccountant
     std::unique_ptr<UtilisationRecord> m_utilisationRecord; //!< of ports
     std::vector<std::function<void(int64_t)>> m_flushes;    //!< of transports' probes
     std::vector<std::pair<std::string, ns3::Ptr<ns3::PcapFileWrapper>>> m_captures; //!< open
-    std::vector<std::string> m_failedCaptures;                           //!< not written whole
-    std::vector<RecordColumn<PortState>> m_portCounters{PortCounters()}; //!< of each port
-    std::vector<int64_t> m_portNumbers;                                  //!< taken down last
+    std::vector<std::string> m_failedCaptures;                             //!< not written whole
+    std::vector<std::function<void(ns3::FabricSentCounts&)>> m_sentCounts; //!< of transports
+    std::vector<RecordColumn<PortState>> m_portCounters{PortCounters()};   //!< of each port
+    std::vector<int64_t> m_portNumbers;                                    //!< taken down last
 };
 
 } // namespace astra_ns3

@@ -11,7 +11,8 @@ namespace ns3
 
 /// Adaptive routing: each frame takes the port whose queue takes the shortest time to send, the
 /// first in turn where several are equal. Only the node's own queues are known to it. Frames of a
-/// flow overtake each other. Where nothing queues, choices so far count instead of bytes.
+/// flow overtake each other. Where nothing queues, choices so far count instead of bytes, and what
+/// ports carry instead of their rates (FabricPortLoads).
 class FabricLoadChoice : public FabricPathChoice
 {
   public:

@@ -43,6 +43,13 @@ class FabricSwitch : public Object, public FabricReceiver
      * \return the port
      */
     Ptr<FabricPort> GetPort(uint32_t port) const;
+
+    /// \return all ports, by number
+    const std::vector<Ptr<FabricPort>>& GetPorts() const
+    {
+        return m_ports;
+    }
+
     /// \return the routing table, to fill and to read
     FabricRoutes& GetRoutes();
     /// \return the memory that all ports share

@@ -8,6 +8,7 @@
 #include "fabric-load-choice.h"
 #include "fabric-murmur-choice.h"
 #include "fabric-pinned-choice.h"
+#include "fabric-port-loads.h"
 #include "fabric-spray-choice.h"
 #include "port-fixture.h"
 #include "switch-fixture.h"
@@ -59,6 +60,13 @@ class Chooser
         return choice.Choose(frame,
                              {m_numbers.data(), static_cast<uint32_t>(m_numbers.size())},
                              m_ports);
+    }
+
+    /// \return bits per second that each of the choices carries at full load
+    std::vector<double> FindLoads() const
+    {
+        return FabricPortLoads({m_numbers.data(), static_cast<uint32_t>(m_numbers.size())},
+                               m_ports);
     }
 
     /// Let so many bytes wait behind the frame on the line.
@@ -199,6 +207,52 @@ class LoadTakesTheShortestTime : public TestCase
             NS_TEST_EXPECT_MSG_EQ(taken.size(), 3U, "all are equal again");
         });
         Simulator::Run();
+    }
+};
+
+class FullPortsLeaveTheRest : public TestCase
+{
+  public:
+    FullPortsLeaveTheRest()
+        : TestCase("ports share evenly what may come in, full ones leave the rest to faster ones")
+    {
+    }
+
+  private:
+    /// A switch whose first ports lead on.
+    struct Row
+    {
+        std::vector<uint64_t> gbps;   //!< rates of its ports
+        std::vector<uint32_t> ports;  //!< those that lead on
+        std::vector<double> expected; //!< what each carries, Gb/s
+    };
+
+    void DoRun() override
+    {
+        const std::vector<Row> rows{
+            {{400, 100, 100, 100}, {0, 1}, {100, 100}}, // half of 200 each
+            {{400, 100, 100, 100, 100}, {0, 1}, {200, 100}},
+            {{400, 100, 800}, {0, 1}, {400, 100}}, // more than both have
+            {{100, 50, 20, 100, 50}, {0, 1, 2}, {80, 50, 20}},
+            {{100, 100, 40}, {0, 1}, {100, 100}},              // equal ports, whatever comes
+            {{400, 100}, {0, 1}, {400, 100}},                  // nothing is known of what comes
+            {{400, 100, 150}, {0, 0, 1}, {100, 0, 50}},        // two turns of three
+            {{200, 100, 900}, {0, 1, 0}, {200, 100, 0}},       // weights by rates
+            {{200, 100, 240}, {0, 1, 1, 1}, {140, 100, 0, 0}}, // full with three turns of four
+        };
+        for (const Row& row : rows)
+        {
+            std::vector<uint64_t> rates;
+            for (const uint64_t gbps : row.gbps)
+            {
+                rates.push_back(gbps * GBPS);
+            }
+            const std::vector<double> loads = Chooser(rates, row.ports).FindLoads();
+            for (std::size_t place = 0; place < loads.size(); ++place)
+            {
+                NS_TEST_EXPECT_MSG_EQ_TOL(loads[place], row.expected[place] * GBPS, 1.0, "a port");
+            }
+        }
     }
 };
 
@@ -344,6 +398,7 @@ class FabricPathChoiceTestSuite : public TestSuite
         AddTestCase(new SprayTakesTurns);
         AddTestCase(new RandomSprayIsEven);
         AddTestCase(new LoadTakesTheShortestTime);
+        AddTestCase(new FullPortsLeaveTheRest);
         AddTestCase(new FlowletsChangeAfterAGap);
         AddTestCase(new PinsLeadTheWay);
         AddTestCase(new MurmurIsMurmurHash3);

@@ -431,6 +431,7 @@ FlowMessageTransport::Begin(uint32_t number)
     queue.sentBytes = after;
     queue.isNew = false;
     queue.beganPs = Simulator::Now().GetTimeStep();
+    queue.counted = {};
     queue.flow = m_queued ? m_queued->Begin(demand) : m_network.Begin(demand);
     m_flows++;
     if (queue.flow >= m_queueOf.size())
@@ -544,7 +545,6 @@ FlowMessageTransport::TakeFirst(uint32_t number)
     queue.messages.pop_front();
     queue.flow = FlowShares::NONE;
     queue.idlePs = Simulator::Now().GetTimeStep();
-    Count(queue, message.bytes);
     return message;
 }
 
@@ -563,6 +563,7 @@ FlowMessageTransport::FlowEnded(uint32_t flow)
     const uint32_t number = m_queueOf[flow];
     Queue& queue = m_queues[number];
     queue.lastRate = m_network.GetLastRate(flow);
+    CountAll(queue, *queue.forth, *queue.back, queue.messages.front().bytes);
     Deliver(queue, TakeFirst(number), queue.beganPs, m_network.GetWaits(flow));
     if (!queue.messages.empty())
     {
@@ -582,7 +583,7 @@ FlowMessageTransport::FlowSent(uint32_t flow)
     {
         m_sent.resize(flow + 1);
     }
-    m_sent[flow] = {number, m_queues[number].beganPs, TakeFirst(number)};
+    m_sent[flow] = {number, m_queues[number].beganPs, TakeFirst(number), true};
     if (!m_queues[number].messages.empty())
     {
         Begin(number);
@@ -592,7 +593,10 @@ FlowMessageTransport::FlowSent(uint32_t flow)
 void
 FlowMessageTransport::FlowPassed(uint32_t flow)
 {
-    const Sent& sent = m_sent[flow];
+    Sent& sent = m_sent[flow];
+    sent.underWay = false;
+    const FlowDemand& demand = m_queued->GetDemand(flow);
+    CountAll(m_queues[sent.queue], demand.forth, demand.back, sent.message.bytes);
     Deliver(m_queues[sent.queue], sent.message, sent.beganPs, m_queued->GetWaits(flow));
     Free(sent.queue);
 }
@@ -641,25 +645,170 @@ FlowMessageTransport::CountAnswers(const Queue& queue, const FlowPackets& packet
     return packets.CountAnswers(AnswerEvery(queue));
 }
 
-void
-FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
+const FlowTransportKind&
+FlowMessageTransport::KindOf(const Queue& queue) const
 {
-    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    return m_context.transports[m_pairs[queue.pair].kind];
+}
+
+FlowMessageTransport::Frames
+FlowMessageTransport::FramesOf(const Queue& queue) const
+{
+    const FlowTransportKind& kind = KindOf(queue);
+    const FlowPackets packets(kind, queue.messages.front().bytes);
+    const auto framesAt = [&](int64_t beforePs) {
+        return packets.CountWhole(kind, m_network.SentOf(queue.flow, beforePs));
+    };
+    const uint64_t arrived = framesAt(m_network.GetAnswersAfterPs(queue.flow));
+    const uint64_t answers = packets.CountAnswers(AnswerEvery(queue), arrived);
+    return {std::max(framesAt(0), queue.counted.data), std::max(answers, queue.counted.answers)};
+}
+
+void
+FlowMessageTransport::Count(const Queue& queue,
+                            std::span<const FlowUse> forth,
+                            std::span<const FlowUse> back,
+                            uint64_t bytes,
+                            Frames from,
+                            Frames until,
+                            const Counter& counter) const
+{
+    const FlowTransportKind& kind = KindOf(queue);
     const FlowPackets packets(kind, bytes);
-    const auto count = [this](const std::vector<FlowUse>& uses, double frames, double size) {
+    const auto count = [&](std::span<const FlowUse> uses, double frames, double size) {
         for (const FlowUse& use : uses)
         {
             if (FabricPort* port = m_portOf[use.link])
             {
-                port->CountSent(std::llround(frames * use.share), std::llround(size * use.share));
+                counter(port, std::llround(frames * use.share), std::llround(size * use.share));
             }
         }
     };
-    const auto frames = static_cast<double>(packets.full + 1);
-    const auto answers = static_cast<double>(CountAnswers(queue, packets));
-    const auto wire = static_cast<double>(packets.WireBytes(kind));
-    count(*queue.forth, frames, wire - frames * kind.lineGapBytes);
-    count(*queue.back, answers, answers * (kind.answerWireBytes - kind.lineGapBytes));
+    const auto frames = static_cast<double>(until.data - from.data);
+    const auto answers = static_cast<double>(until.answers - from.answers);
+    const auto wire = static_cast<double>(packets.WireBytes(kind, until.data) -
+                                          packets.WireBytes(kind, from.data));
+    count(forth, frames, wire - frames * kind.lineGapBytes);
+    count(back, answers, answers * (kind.answerWireBytes - kind.lineGapBytes));
+}
+
+void
+FlowMessageTransport::CountAll(const Queue& queue,
+                               std::span<const FlowUse> forth,
+                               std::span<const FlowUse> back,
+                               uint64_t bytes)
+{
+    const FlowPackets packets(KindOf(queue), bytes);
+    const Frames all{packets.full + 1, CountAnswers(queue, packets)};
+    Count(queue,
+          forth,
+          back,
+          bytes,
+          queue.counted,
+          all,
+          [](FabricPort* port, uint64_t frames, uint64_t size) { port->CountSent(frames, size); });
+}
+
+void
+FlowMessageTransport::CountSoFar(Queue& queue,
+                                 std::span<const FlowUse> forth,
+                                 std::span<const FlowUse> back)
+{
+    const Frames sent = FramesOf(queue);
+    Count(queue,
+          forth,
+          back,
+          queue.messages.front().bytes,
+          queue.counted,
+          sent,
+          [](FabricPort* port, uint64_t frames, uint64_t size) { port->CountSent(frames, size); });
+    queue.counted = sent;
+}
+
+void
+FlowMessageTransport::CountThrough(const Queue& queue,
+                                   uint32_t flow,
+                                   uint64_t bytes,
+                                   const Counter& data,
+                                   const Counter& answers) const
+{
+    const FlowTransportKind& kind = KindOf(queue);
+    const FlowPackets packets(kind, bytes);
+    const FlowDemand& demand = m_queued->GetDemand(flow);
+    const uint32_t last = demand.forth.size() - 1;
+    const auto framesAt = [&](uint32_t place, int64_t beforePs) {
+        return packets.CountWhole(kind, m_queued->SentOf(flow, place, beforePs));
+    };
+    for (uint32_t place = 0; place <= last; ++place)
+    {
+        const Frames sent{framesAt(place, 0), 0};
+        Count(queue, demand.forth.subspan(place, 1), {}, bytes, {}, sent, data);
+    }
+    const uint64_t arrived = framesAt(last, m_queued->GetAnswersAfterPs(flow));
+    const uint64_t answered = packets.CountAnswers(AnswerEvery(queue), arrived);
+    Count(queue, {}, demand.back, bytes, {}, {0, answered}, answers);
+}
+
+void
+FlowMessageTransport::CountUnderWay(FabricSentCounts& counts) const
+{
+    FabricSentCounts answers;
+    const auto adding = [](FabricSentCounts& sums) -> Counter {
+        return [&sums](const FabricPort* port, uint64_t frames, uint64_t bytes) {
+            sums[port].frames += frames;
+            sums[port].bytes += bytes;
+        };
+    };
+    const Counter data = adding(counts);
+    for (const Queue& queue : m_queues)
+    {
+        if (queue.flow == FlowShares::NONE)
+        {
+            continue;
+        }
+        const uint64_t bytes = queue.messages.front().bytes;
+        if (m_queued)
+        {
+            CountThrough(queue, queue.flow, bytes, data, adding(answers));
+        }
+        else
+        {
+            Count(queue, *queue.forth, *queue.back, bytes, queue.counted, FramesOf(queue), data);
+        }
+    }
+    for (uint32_t flow = 0; flow < m_sent.size(); ++flow)
+    {
+        const Sent& sent = m_sent[flow];
+        if (sent.underWay)
+        {
+            CountThrough(m_queues[sent.queue], flow, sent.message.bytes, data, adding(answers));
+        }
+    }
+    LeaveWaiting(answers);
+    for (const auto& [port, count] : answers)
+    {
+        counts[port].frames += count.frames;
+        counts[port].bytes += count.bytes;
+    }
+}
+
+void
+FlowMessageTransport::LeaveWaiting(FabricSentCounts& answers) const
+{
+    const uint32_t gapBytes = m_context.transports.front().lineGapBytes;
+    for (auto& [port, count] : answers)
+    {
+        const double waiting = m_queued->AnswersInFrontOf(m_linkOf.at(port));
+        if (count.frames == 0 || waiting <= 0.0)
+        {
+            continue;
+        }
+        const uint64_t frameBytes = count.bytes / count.frames;
+        const auto frames = static_cast<uint64_t>(waiting / (frameBytes + gapBytes));
+        const uint64_t wait = std::min(frames, count.frames);
+        count.frames -= wait;
+        count.bytes -= wait * frameBytes;
+    }
 }
 
 std::vector<FlowWait>
@@ -784,9 +933,15 @@ FlowMessageTransport::RoutesChanged()
         {
             const uint32_t before = queue.way;
             const uint64_t narrowestBps = queue.narrowestBps;
+            const auto* const forth = queue.forth;
+            const auto* const back = queue.back;
             FindWays(queue);
             if (queue.flow != FlowShares::NONE && !m_queued)
             {
+                if (queue.forth != forth || queue.back != back)
+                {
+                    CountSoFar(queue, *forth, *back);
+                }
                 GoOn(queue,
                      narrowestBps != queue.narrowestBps ||
                          !m_ways[before].HasWindowsOf(m_ways[queue.way]));

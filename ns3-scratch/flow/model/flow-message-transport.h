@@ -3,6 +3,7 @@
 
 #include "fabric-changes.h"
 #include "fabric-net-device.h"
+#include "fabric-sent-counts.h"
 #include "flow-meter.h"
 #include "flow-network.h"
 #include "flow-paths.h"
@@ -19,8 +20,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -75,6 +78,10 @@ class FlowMessageTransport : public MessageTransport,
         m_meter.Flush(nowPs);
     }
 
+    /// \param counts gets what lines have carried of messages that are under way, at ports that
+    /// don't count it yet
+    void CountUnderWay(FabricSentCounts& counts) const;
+
     /// \return flows so far
     uint64_t GetFlows() const
     {
@@ -116,6 +123,13 @@ class FlowMessageTransport : public MessageTransport,
     static constexpr uint32_t NO_WAY = ~0U; //!< in the place of a way's number: none is known yet
     static constexpr uint64_t HASH_FACTOR = 0x9e3779b97f4a7c15; //!< odd, spreads bits upwards
 
+    /// Frames of a message, from the first on, and of its acknowledgements.
+    struct Frames
+    {
+        uint64_t data{0};    //!< frames of its data
+        uint64_t answers{0}; //!< acknowledgements
+    };
+
     /// One of the queue pairs of two NPUs.
     struct Queue
     {
@@ -135,6 +149,7 @@ class FlowMessageTransport : public MessageTransport,
         int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
         int64_t beganPs{0};                         //!< when the flow began
+        Frames counted;                             //!< of its message, at ports of ways it had
         std::deque<CollectiveMessage> messages;     //!< the first is under way
     };
 
@@ -144,6 +159,7 @@ class FlowMessageTransport : public MessageTransport,
         uint32_t queue{0};         //!< its queue
         int64_t beganPs{0};        //!< when its flow began
         CollectiveMessage message; //!< itself
+        bool underWay{false};      //!< it has not passed
     };
 
     /// A hash of links.
@@ -230,8 +246,39 @@ class FlowMessageTransport : public MessageTransport,
                  const CollectiveMessage& message,
                  int64_t beganPs,
                  const std::vector<FlowWait>& waits);
-    /// Count what a message has sent at all ports.
-    void Count(const Queue& queue, uint64_t bytes);
+    /// Who is told what a port has sent.
+    using Counter = std::function<void(FabricPort*, uint64_t frames, uint64_t bytes)>;
+
+    /// \return the kind of a queue's transport
+    const FlowTransportKind& KindOf(const Queue& queue) const;
+    /// \return frames of a message that lines have carried. \param queue where it is under way
+    Frames FramesOf(const Queue& queue) const;
+    /// Count frames of a message at the ports of a way. \param from so many are counted already
+    /// \param until the last of them
+    void Count(const Queue& queue,
+               std::span<const FlowUse> forth,
+               std::span<const FlowUse> back,
+               uint64_t bytes,
+               Frames from,
+               Frames until,
+               const Counter& counter) const;
+    /// Count what a message has sent at all ports of its way.
+    void CountAll(const Queue& queue,
+                  std::span<const FlowUse> forth,
+                  std::span<const FlowUse> back,
+                  uint64_t bytes);
+    /// A message that is under way has another way: count what it has sent at the ports of this
+    /// one.
+    void CountSoFar(Queue& queue, std::span<const FlowUse> forth, std::span<const FlowUse> back);
+    /// Count what each queue has let through of a message. \param data counts its frames
+    /// \param answers counts acknowledgements as if they hadn't waited
+    void CountThrough(const Queue& queue,
+                      uint32_t flow,
+                      uint64_t bytes,
+                      const Counter& data,
+                      const Counter& answers) const;
+    /// Leave out acknowledgements that wait in queues.
+    void LeaveWaiting(FabricSentCounts& answers) const;
     /// \return waits in the order of a message's way, in whole picoseconds, at most a time together
     static std::vector<FlowWait> Divide(const Queue& queue,
                                         std::vector<FlowWait> waits,

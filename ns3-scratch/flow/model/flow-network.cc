@@ -91,6 +91,15 @@ FlowNetwork::LeftOf(uint32_t number)
     return flow.unsent;
 }
 
+double
+FlowNetwork::SentOf(uint32_t number, int64_t beforePs) const
+{
+    const Flow& flow = m_flows[number];
+    const int64_t passedPs = Simulator::Now().GetTimeStep() - beforePs - flow.sincePs;
+    const double unsent = flow.unsent - flow.carried * static_cast<double>(passedPs);
+    return std::max(flow.demand.used * flow.demand.bytes - std::max(unsent, 0.0), 0.0);
+}
+
 void
 FlowNetwork::Settle(Flow& flow, int64_t nowPs)
 {

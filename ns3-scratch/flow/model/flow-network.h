@@ -95,6 +95,15 @@ class FlowNetwork
               double cap);
     /// \param flow one that goes on \return bytes that lines have to carry yet
     double LeftOf(uint32_t flow);
+    /// \param flow one that goes on \param beforePs so long ago, if its rate was that of now
+    /// \return bytes that lines had carried of it
+    double SentOf(uint32_t flow, int64_t beforePs) const;
+
+    /// \param flow one that goes on \return so much later than its bytes, acknowledgements are sent
+    int64_t GetAnswersAfterPs(uint32_t flow) const
+    {
+        return m_flows[flow].demand.answersAfterPs;
+    }
 
     /// \param flow one that ends now, while its owner is told \return its waits, if tallied: at
     /// links that held it back, for NONE of its cap, for SLOWED of what its control lost

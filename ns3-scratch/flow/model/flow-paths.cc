@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "flow-paths.h"
 
+#include "fabric-port-loads.h"
 #include "fabric-switch.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -38,19 +40,11 @@ FlowPaths::FlowPaths(std::vector<Ptr<FabricNetDevice>> hosts, bool spreads, bool
 {
 }
 
-double
-FlowPaths::WeightOf(const FabricSwitch& node,
-                    const FabricRoutes::Ports& choices,
-                    uint32_t place) const
+std::vector<double>
+FlowPaths::WeightsOf(const FabricSwitch& node, const FabricRoutes::Ports& choices) const
 {
-    if (!m_byRate)
-    {
-        return 1.0;
-    }
-    // A table by weights has a port as often as its weight says, and queues choose among ports.
-    const uint32_t* const choice = choices.first + place;
-    const bool again = std::find(choices.first, choice, *choice) != choice;
-    return again ? 0.0 : static_cast<double>(node.GetPort(*choice)->GetRateBps());
+    return m_byRate ? FabricPortLoads(choices, node.GetPorts())
+                    : std::vector<double>(choices.count, 1.0);
 }
 
 std::vector<FlowLine>
@@ -120,17 +114,14 @@ FlowPaths::FindAll(FabricPort* first, uint32_t to) const
             {
                 return {};
             }
-            double weights = 0.0;
-            for (uint32_t place = 0; place < choices.count; ++place)
-            {
-                weights += WeightOf(*node, choices, place);
-            }
-            const double of = std::exchange(arrived[node], 0.0) / weights;
+            const std::vector<double> weights = WeightsOf(*node, choices);
+            const double of = std::exchange(arrived[node], 0.0) /
+                              std::accumulate(weights.begin(), weights.end(), 0.0);
             const std::size_t own = lines.size();
             for (uint32_t place = 0; place < choices.count; ++place)
             {
                 FabricPort* port = PeekPointer(node->GetPort(choices.first[place]));
-                const double share = of * WeightOf(*node, choices, place);
+                const double share = of * weights[place];
                 const auto found =
                     std::find_if(lines.begin() + own, lines.end(), [port](const FlowLine& line) {
                         return line.port == port;

@@ -21,13 +21,13 @@ struct FlowLine
 /**
  * The ways that packets would take over the fabric: each node chooses among the ports of its table
  * as it does for a frame, by hash or pin. Where every packet is sent its own way, the bytes are
- * spread over the ports that lead on: evenly, or, where queues decide, by their rates.
+ * spread over the ports that lead on: evenly, or, where queues decide, by FabricPortLoads.
  */
 class FlowPaths
 {
   public:
     /// \param hosts NIC of each host \param spreads packets of a flow take different ways
-    /// \param byRate ports then carry shares in proportion to their rates, not even ones
+    /// \param byRate faster ports then carry more, where even shares are too much for slow ones
     FlowPaths(std::vector<Ptr<FabricNetDevice>> hosts, bool spreads, bool byRate = false);
 
     /**
@@ -48,15 +48,14 @@ class FlowPaths
                                   uint32_t flowHash) const;
     /// \return the lines of all ways, with the share of each
     std::vector<FlowLine> FindAll(FabricPort* first, uint32_t to) const;
-    /// \param node a switch \param choices its ports that lead on \param place of one
-    /// \return how much of what the switch sends that one takes, over what others take
-    double WeightOf(const FabricSwitch& node,
-                    const FabricRoutes::Ports& choices,
-                    uint32_t place) const;
+    /// \param node a switch \param choices its ports that lead on
+    /// \return how much of what the switch sends each takes, over what others take
+    std::vector<double> WeightsOf(const FabricSwitch& node,
+                                  const FabricRoutes::Ports& choices) const;
 
     std::vector<Ptr<FabricNetDevice>> m_hosts; //!< NICs
     bool m_spreads;                            //!< packets of a flow take different ways
-    bool m_byRate;                             //!< in proportion to rates
+    bool m_byRate;                             //!< faster ones may carry more
 };
 
 } // namespace ns3

@@ -105,6 +105,7 @@ FlowQueues::Begin(const FlowDemand& demand)
     flow.slots.assign(demand.forth.size(), FlowShares::NONE);
     flow.slots[0] = link.members.size();
     link.members.push_back({number, 0});
+    link.members.back().sentPs = m_nowPs;
     link.ends.emplace(link.served + demand.bytes, number);
     Mark(first);
     ScheduleNext();
@@ -160,7 +161,7 @@ FlowQueues::MemberOf(uint32_t number, const Change& change)
         Member& member = link.members.emplace_back();
         member.flow = change.flow;
         member.place = change.place;
-        member.sincePs = m_nowPs;
+        member.sincePs = member.sentPs = m_nowPs;
         const std::span<const FlowUse> forth = m_flows[change.flow].demand.forth;
         const bool comes = change.place > 0;
         member.gate =
@@ -460,6 +461,8 @@ FlowQueues::Tell(uint32_t number)
             m_meter.Change(number, rate - member.leaving, m_nowPs);
         }
         m_rooms.Grow(member.gate, member.leaving - rate, m_nowPs);
+        member.sent += member.leaving * static_cast<double>(m_nowPs - member.sentPs);
+        member.sentPs = m_nowPs;
         member.leaving = rate;
         if (next < flow.demand.forth.size())
         {
@@ -493,6 +496,44 @@ FlowQueues::Tell(uint32_t number)
     }
 }
 
+double
+FlowQueues::SentOf(uint32_t number, uint32_t place, int64_t beforePs) const
+{
+    const Flow& flow = m_flows[number];
+    const uint32_t slot = flow.slots[place];
+    if (slot == FlowShares::NONE || slot == LEFT)
+    {
+        return slot == LEFT ? flow.demand.bytes : 0.0;
+    }
+    const Member& member = m_links[flow.demand.forth[place].link].members[slot];
+    const int64_t passedPs = Simulator::Now().GetTimeStep() - beforePs - member.sentPs;
+    const double sent = member.sent + member.leaving * static_cast<double>(passedPs);
+    return std::clamp(sent, 0.0, flow.demand.bytes);
+}
+
+int64_t
+FlowQueues::GetAnswersAfterPs(uint32_t number) const
+{
+    const FlowDemand& demand = m_flows[number].demand;
+    return demand.answersAfterPs + m_links[demand.forth.back().link].delayPs;
+}
+
+double
+FlowQueues::AnswersInFrontOf(uint32_t number) const
+{
+    const Link& link = m_links[number];
+    if (link.answers == FlowShares::NONE)
+    {
+        return 0.0;
+    }
+    const auto passedPs = static_cast<double>(Simulator::Now().GetTimeStep() - link.answersCamePs);
+    const Member& member = link.members[m_flows[link.answers].slots.front()];
+    const double sent =
+        member.sent +
+        member.leaving * static_cast<double>(Simulator::Now().GetTimeStep() - member.sentPs);
+    return link.answersCame + link.kept * passedPs - sent;
+}
+
 void
 FlowQueues::Wait(Flow& flow, uint32_t place, int64_t waitedPs)
 {
@@ -516,7 +557,7 @@ void
 FlowQueues::Leave(uint32_t number, uint32_t slot)
 {
     Link& link = m_links[number];
-    m_flows[link.members[slot].flow].slots[link.members[slot].place] = FlowShares::NONE;
+    m_flows[link.members[slot].flow].slots[link.members[slot].place] = LEFT;
     link.members[slot] = link.members.back();
     link.members.pop_back();
     if (slot < link.members.size())
@@ -659,6 +700,8 @@ FlowQueues::ChangeAnswers(uint32_t number)
             m_flows[link.answers].demand = {{&m_answers.back(), 1}, {}};
             m_flows[link.answers].slots = {FlowShares::NONE};
         }
+        link.answersCame += link.kept * static_cast<double>(m_nowPs - link.answersCamePs);
+        link.answersCamePs = m_nowPs;
         Come({link.answers, 0, link.load, false});
     }
     link.kept = link.load;

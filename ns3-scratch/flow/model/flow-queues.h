@@ -82,6 +82,21 @@ class FlowQueues
         return m_flows[flow].waits;
     }
 
+    /// \param flow one that has not passed, or that does now \return what it wants
+    const FlowDemand& GetDemand(uint32_t flow) const
+    {
+        return m_flows[flow].demand;
+    }
+
+    /// \param flow one that has not passed \param place which of its links \param beforePs so long
+    /// ago, if its rate was that of now \return bytes of it that had left the link
+    double SentOf(uint32_t flow, uint32_t place, int64_t beforePs) const;
+    /// \param flow one that has not passed \return so much later than its bytes leave the last
+    /// link, acknowledgements are sent
+    int64_t GetAnswersAfterPs(uint32_t flow) const;
+    /// \param link a link \return bytes of acknowledgements that wait in front of it
+    double AnswersInFrontOf(uint32_t link) const;
+
     /// \return how often the shares of a line were found anew
     uint64_t GetSolutions() const
     {
@@ -89,6 +104,8 @@ class FlowQueues
     }
 
   private:
+    static constexpr uint32_t LEFT = FlowShares::NONE - 1; //!< all of a flow has left the link
+
     /// A flow on a link.
     struct Member
     {
@@ -97,6 +114,8 @@ class FlowQueues
         double coming{0.0};             //!< bytes per picosecond into the queue
         double leaving{0.0};            //!< and out of it
         double next{0.0};               //!< out of it from now on, while that is found
+        double sent{0.0};               //!< bytes that have left it until
+        int64_t sentPs{0};              //!< this time
         double bytes{0.0};              //!< in the mixture that grows, until
         int64_t sincePs{0};             //!< this time
         int64_t lastPs{0};              //!< when its last byte came
@@ -136,6 +155,8 @@ class FlowQueues
         double kept{0.0};                   //!< of it, taken by acknowledgements as far as told
         double load{0.0};                   //!< what they take
         uint32_t answers{FlowShares::NONE}; //!< the flow that stands for them in a queue
+        double answersCame{0.0};            //!< bytes of them that have come to the queue until
+        int64_t answersCamePs{0};           //!< this time
         int64_t delayPs{0};                 //!< to the next queue
         int64_t sincePs{0};                 //!< all is known until then
         uint32_t version{0};                //!< of what is served
@@ -169,7 +190,7 @@ class FlowQueues
         int64_t beganPs{0};          //!< when
         uint64_t turn{0};            //!< how many began before
         std::vector<FlowWait> waits; //!< of its last byte, if tallied
-        std::vector<uint32_t> slots; //!< its place among the members of each link
+        std::vector<uint32_t> slots; //!< its place among the members of each link, NONE or LEFT
     };
 
     /// What an event is about; of one time, those of an earlier kind are first.

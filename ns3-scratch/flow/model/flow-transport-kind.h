@@ -55,6 +55,13 @@ struct FlowPackets
     {
     }
 
+    /// \param every packets an acknowledgement \param frames that have arrived, the first ones
+    /// \return acknowledgements: the last packet has one in any case
+    uint64_t CountAnswers(uint32_t every, uint64_t frames) const
+    {
+        return frames > full ? CountAnswers(every) : frames / every;
+    }
+
     /// \param every packets an acknowledgement \return acknowledgements
     uint64_t CountAnswers(uint32_t every) const
     {
@@ -64,7 +71,25 @@ struct FlowPackets
     /// \param kind of transport \return bytes on the line of all of them
     uint64_t WireBytes(const FlowTransportKind& kind) const
     {
-        return full * kind.WireBytes(kind.payloadBytes) + kind.WireBytes(lastBytes);
+        return WireBytes(kind, full + 1);
+    }
+
+    /// \param kind of transport \param frames so many of them, the first ones
+    /// \return their bytes on the line
+    uint64_t WireBytes(const FlowTransportKind& kind, uint64_t frames) const
+    {
+        const uint64_t before = std::min(frames, full) * kind.WireBytes(kind.payloadBytes);
+        return before + (frames > full ? kind.WireBytes(lastBytes) : 0);
+    }
+
+    /// \param kind of transport \param wireBytes what the line has carried of them
+    /// \return how many of them it has carried whole
+    uint64_t CountWhole(const FlowTransportKind& kind, double wireBytes) const
+    {
+        const auto packetBytes = static_cast<double>(kind.WireBytes(kind.payloadBytes));
+        const auto whole = std::min(full, static_cast<uint64_t>(wireBytes / packetBytes));
+        return whole == full && wireBytes >= static_cast<double>(WireBytes(kind)) ? full + 1
+                                                                                  : whole;
     }
 };
 
