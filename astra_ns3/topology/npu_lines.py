@@ -77,17 +77,27 @@ class NpuLines:
 
         There are none where they make no torus and don't join each NPU of a block to each.
         """
-        blocks = len(self.graph.npu_host) // npus
-        steps = [(*sorted((a, b)), axis) for a, b, axis in grid_links(self.shape(npus), wraps=True)]
-        along = [(first + a, first + b, axis) for first in range(0, blocks * npus, npus) for a, b, axis in steps]
-        if steps and {(a, b) for a, b, _ in along} == self.pairs.keys():
-            found = [list[Sequence[Link]]() for _ in self.shape(npus)]
-            for a, b, axis in along:
-                found[axis].append(self.pairs[a, b])
-            return [Axis(size, True, links) for size, links in zip(self.shape(npus), found, strict=True)]
+        blocks, along = len(self.graph.npu_host) // npus, self.links_along(npus, closed=True)
+        if along:
+            return [Axis(size, True, links) for size, links in zip(self.shape(npus), along, strict=True)]
         if self.pairs and len(self.pairs) == blocks * (npus * (npus - 1) // 2):
             return [Axis(npus, False, [*self.pairs.values()])]
         return []
+
+    def links_along(self, npus: int, *, closed: bool) -> Sequence[Sequence[Sequence[Link]]]:
+        """Return, for each axis of a torus in each block, the links between each two neighbours; empty: it is none.
+
+        ``closed``: or else of a mesh, whose axes have ends.
+        """
+        blocks = len(self.graph.npu_host) // npus
+        steps = [(*sorted((a, b)), axis) for a, b, axis in grid_links(self.shape(npus), wraps=closed)]
+        along = [(first + a, first + b, axis) for first in range(0, blocks * npus, npus) for a, b, axis in steps]
+        if not steps or {(a, b) for a, b, _ in along} != self.pairs.keys():
+            return []
+        found = [list[Sequence[Link]]() for _ in self.shape(npus)]
+        for a, b, axis in along:
+            found[axis].append(self.pairs[a, b])
+        return found
 
     def shape(self, npus: int) -> tuple[int, ...]:
         """Return NPUs along each axis of the first block, as ways from NPU 0 have it; empty if these miss its end."""
@@ -197,8 +207,10 @@ def bandwidths_along(graph: Graph, dimensions: Sequence[int]) -> tuple[float, ..
     if servers is not None:
         is_grid = tuple(dimensions) == (servers.npus, npus // servers.npus)
         return (float(servers.inside.least_bps), servers.nics.share_bps) if is_grid else None
-    axes = NpuLines(graph, graph.links).axes(npus)
-    if tuple(dimensions) != tuple(axis.npus for axis in axes):
+    lines = NpuLines(graph, graph.links)
+    axes = [(axis.npus, axis.links) for axis in lines.axes(npus)]
+    axes = axes or [*zip(lines.shape(npus), lines.links_along(npus, closed=False), strict=False)]
+    if tuple(dimensions) != tuple(size for size, _ in axes):
         return None
-    slowest = (min(sum(link.rate_bps for link in links) for links in axis.links) for axis in axes)
-    return tuple(float(rate_bps * min(axis.npus - 1, 2)) for rate_bps, axis in zip(slowest, axes, strict=True))
+    slowest = [min(sum(link.rate_bps for link in links) for links in along) for _, along in axes]
+    return tuple(float(rate_bps * min(size - 1, 2)) for rate_bps, (size, _) in zip(slowest, axes, strict=True))

@@ -25,8 +25,8 @@ from astra_ns3.workload.models.workload import ModelWorkload
 
 READY = sorted(each.stem for each in (INPUTS / "network").glob("*.yaml"))
 PARTS = [(name, gpus) for name, server in SERVERS.items() for gpus in (2, 4, server.gpus) if gpus <= server.gpus]
-# The rows of a file have no mesh with edges among dimensions, and of ASTRA-sim's dimensions no servers.
-LOST = {"mesh-2x2x3", "three-switches-64"}
+# Of ASTRA-sim's dimensions a file has no servers.
+LOST = {"three-switches-64"}
 LARGEST = 1100
 DEVICES = {70: "V100", 80: "A100-80GB", 90: "H100", 100: "B200", 103: "B200"}
 TWO = SYSTEM.replace("ring", "ring_ring").replace("direct", "direct_direct")

@@ -14,6 +14,7 @@ from support.star_network import Listener, Row, by_hand, launch_all
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
@@ -23,6 +24,7 @@ from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export_text
 from astra_ns3.topology.nic_lines import NicLines, NicPort
+from astra_ns3.topology.npu_lines import bandwidths_along
 
 BACKENDS = ["analytical", "analytical-queues"]
 SWITCH = {"buffer": "32MiB"}
@@ -156,6 +158,20 @@ SAME = {
     "full mesh of NPUs that forward": {**MESH, "forwarding": {"by": "hosts", "switch": SWITCH}},
     "leaves of one NPU": {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 1, "spines": 2, **WIRES},
 }
+
+
+@pytest.mark.parametrize("shape", [[4, 4], [3, 2], [2, 3, 4], [5]])
+def test_a_graph_gives_the_rates_along_the_axes_of_its_mesh(shape: list[int], tmp_path: Path) -> None:
+    """As themis weighs dimensions, and NCCL's place among servers has them."""
+    topology = {"kind": "mesh", "shape": shape, "rates": ["400Gbps", "100Gbps", "50Gbps"][: len(shape)], **WIRES}
+    kind = parse_network({"topology": topology, "transport": "roce"})
+    file = given(topology, tmp_path / "net.graphml")
+    assert bandwidths_along(build_graph(file.topology), tuple(shape)) == kind.bandwidths
+    assert kind.bandwidths[0] == 400e9 * min(shape[0] - 1, 2)
+    if len(shape) > 1:
+        places = [place_of(each) for each in (kind, file)]
+        assert places[0].inside_bps == places[1].inside_bps == kind.bandwidths[0]
+        assert places[0].outwards_bps == places[1].outwards_bps == kind.bandwidths[-1]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -183,6 +183,19 @@ class RoceTransport(TransportKeys):
     """The control of each queue pair: a name, or a group with `kind` and its parameters. `none` is line rate."""
 
     _server_npus: int = PrivateAttr(default=0)
+    _on_connections: bool = PrivateAttr(default=False)
+
+    def on_connections(self) -> RoceTransport:
+        """Return the same with a queue pair for each of a workload's connections; two NPUs may have several."""
+        found = self.model_copy(update={"queue_pairs": "per-pair"})
+        found._on_connections = True
+        return found
+
+    @property
+    def keeps_ports(self) -> bool:
+        """Whether ports that messages were to have are those of the one queue pair of each two NPUs."""
+        one = self.queue_pairs == "per-pair" and self.queue_pairs_per_pair == 1 and not self._on_connections
+        return self.ecmp == "per-message-port" and one
 
     def without_turns_inside(self, server_npus: int) -> RoceTransport:
         """Return the same with one queue pair, in place of turns, for NPUs of a server of so many.

@@ -154,7 +154,7 @@ def on_its_connections(network: AnyNetwork, workload: AnyWorkload, *, shares: bo
             return transport
         words = f"per-message has no messages share a queue pair, and those of an id in {workload.source} do"
         refuse(shares, f"key 'transport.queue_pairs': {words}; expected per-pair, which gives each of its ids one")
-        return transport.model_copy(update={"queue_pairs": "per-pair"})
+        return transport.on_connections()
 
     each = None if network.transports is None else tuple(map(changed, network.transports))
     return network.model_copy(update={"transport": changed(network.transport), "transports": each})

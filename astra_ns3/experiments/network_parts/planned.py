@@ -8,7 +8,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.topology.routing import ADAPTIVE
+from astra_ns3.config.topology.routing import PARTING
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import located, refuse
 from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
@@ -41,8 +41,8 @@ RENDEZVOUS_BYTES = 8192
 
 
 _KEEPING_PORTS = (
-    "without effect: transport.ecmp (a queue pair keeps its port, so all messages of two NPUs take one path; "
-    "queue_pairs: per-message gives each its own)"
+    "transport.ecmp: per-message-port: a queue pair keeps its port, so all messages of two NPUs take one path; "
+    "queue_pairs: per-message gives each message its own"
 )
 _SHORT_OF_HEADROOM = (
     "buffers of switches have no room for pfc's headroom at the highest rates and longest delays that events give: "
@@ -139,9 +139,8 @@ def planned_network(
 def _unchosen(plan: NetworkPlan) -> list[str]:
     """Return warnings of keys that choose ways where there is no choice, or always the same."""
     transports = [each for each in plan.config.each_transport if isinstance(each, RoceTransport)]
-    of_queue_pairs = any(each.ecmp == "per-message-port" and each.queue_pairs == "per-pair" for each in transports)
-    hashed = plan.tables.branch and plan.config.topology.routing.kind not in ("spray", ADAPTIVE)
-    keeping = [_KEEPING_PORTS] * (of_queue_pairs and hashed)
+    hashed = plan.tables.branch and plan.config.topology.routing.kind not in PARTING
+    keeping = [_KEEPING_PORTS] * (hashed and any(each.keeps_ports for each in transports))
     if plan.changes:
         return keeping
     choosing = ["transport.reliability.new_path_after"] * any(each.reliability.new_path_after for each in transports)

@@ -11,6 +11,7 @@ from support.small_run import small_system, small_workload
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -130,16 +131,32 @@ def test_a_port_of_each_message_is_told_where_no_switch_reads_it(topology: dict[
 
 
 @pytest.mark.parametrize(
-    ("topology", "queue_pairs", "warned"),
-    [(TWO_SPINES, "per-pair", True), (TWO_SPINES, "per-message", False), (ONE_SPINE, "per-pair", False)],
+    ("topology", "keys", "warned"),
+    [
+        (TWO_SPINES, {"queue_pairs": "per-pair"}, True),
+        (TWO_SPINES, {}, True),
+        (TWO_SPINES, {"queue_pairs": "per-message"}, False),
+        (TWO_SPINES, {"queue_pairs_per_pair": 4}, False),
+        ({**TWO_SPINES, "routing": "flowlet"}, {}, False),
+        (ONE_SPINE, {}, False),
+    ],
 )
 def test_a_queue_pair_that_keeps_the_port_of_each_message_is_told(
-    topology: dict[str, Any], queue_pairs: str, warned: bool
+    topology: dict[str, Any], keys: dict[str, Any], warned: bool
 ) -> None:
-    transport = {"kind": "roce", "ecmp": "per-message-port", "queue_pairs": queue_pairs}
+    transport = {"kind": "roce", "ecmp": "per-message-port", **keys}
+    system = small_system()
     for backend in ("ns3", "flow"):
-        words = told(on=parse_network({"topology": topology, "transport": transport}), backend=backend)
+        network_ = parse_network({"topology": topology, "transport": transport})
+        words = load_inputs(small_workload(), system, network_, Options(backend=backend)).warnings
         assert any("a queue pair keeps its port" in each for each in words) == warned
+
+
+def test_queue_pairs_of_a_workload_s_own_connections_keep_no_port_of_messages() -> None:
+    transport = {"kind": "roce", "ecmp": "per-message-port", "queue_pairs": "per-message"}
+    on = parse_network({"topology": TWO_SPINES, "transport": transport})
+    assert isinstance(on.transport, RoceTransport)
+    assert not on.transport.on_connections().keeps_ports
 
 
 def test_intervals_of_what_nobody_observes_are_told() -> None:

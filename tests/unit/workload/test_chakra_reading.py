@@ -130,6 +130,18 @@ def test_a_group_may_be_given_as_a_number(tmp_path: Path) -> None:
     assert only_node(tmp_path, raw.node(0, raw.COLLECTIVE, comm_type=0, comm_size=8, pg_name=4)).group == "4"
 
 
+@pytest.mark.parametrize(("duration_us", "fits"), [(0, True), (510, True), (511, True), (509, False), (1020, False)])
+def test_two_durations_of_a_node_that_differ_by_more_than_rounding_are_refused(
+    tmp_path: Path, duration_us: int, fits: bool
+) -> None:
+    content = raw.node(0, raw.COMPUTE, duration_us=duration_us, duration_ps=510_400_000)
+    if fits:
+        assert only_node(tmp_path, content).duration_ps == 510_400_000
+        return
+    with pytest.raises(InputError, match=f"duration_micros is {duration_us}, and duration_ps 510400000; expected one"):
+        only_node(tmp_path, content)
+
+
 @pytest.mark.parametrize("missing", ["comm_type", "comm_size"])
 def test_a_collective_without_type_or_size_is_a_mark(tmp_path: Path, missing: str) -> None:
     attributes = {"comm_type": 0, "comm_size": 8, "is_cpu_op": True}

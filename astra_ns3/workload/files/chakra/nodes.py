@@ -46,6 +46,8 @@ class NodeReader:
                 return None
             if duration_ps is None:
                 duration_ps = duration_us * PS_PER_US
+            elif duration_us and abs(duration_us * PS_PER_US - duration_ps) >= PS_PER_US:
+                return None
             if control or len(data) > 1:
                 data = _parents(number, data, control, missing)
             word = texts.get(name) or self._attributes.text(name)
@@ -68,6 +70,9 @@ class NodeReader:
                 self._check_sender(values["comm_src"])
             parents = _parents(message.id, tuple(message.data_deps), tuple(message.ctrl_deps), self._missing)
             duration_ps = values.get("duration_ps", duration_us * PS_PER_US)
+            if duration_us and abs(duration_us * PS_PER_US - duration_ps) >= PS_PER_US:
+                both = f"duration_micros is {duration_us}, and duration_ps {duration_ps}"
+                raise wrong(f"{both}; expected one duration: change both, or leave duration_ps out")
             return _MAKERS.get(kind, _other)(kind, message.id, name, parents, duration_ps, values)
         except Broken:
             raise
