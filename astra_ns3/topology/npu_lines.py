@@ -179,7 +179,7 @@ def equal_servers(graph: Graph) -> Servers | None:
     others = [link for number, link in enumerate(graph.links) if number not in numbers and link.kind != INJECTION]
     leading = {end for link in graph.links if graph.leads_out(link) for end in (link.a, link.b) if end >= graph.hosts}
     out_by_near = any(link.a in leading or link.b in leading for link in lines)
-    own = near if out_by_near else NpuLines(graph, others)
+    own = near if out_by_near else _with_routers(graph, others)
     groups = 1 if out_by_near else _groups(graph, others, npus)
     nic_lines = NicLines(npus, len(nics), min(outwards_bps), own.least_bps or inf, groups)
     routes_choose = out_by_near and len(server_of) > 1 and 1 < nic_lines.even_nics < npus
@@ -191,7 +191,8 @@ def _groups(graph: Graph, lines: Sequence[Link], npus: int) -> int:
 
     Each group has as many NPUs, one after the other, and as many ends of lines outwards.
     """
-    parts = joined(graph.nodes, [(link.a, link.b) for link in lines if not graph.leads_out(link)])
+    routers = [link for link in graph.links if link.kind == INJECTION]
+    parts = joined(graph.nodes, [(link.a, link.b) for link in (*lines, *routers) if not graph.leads_out(link)])
     of_npus = [parts[host] for host in graph.npu_host]
     firsts = list(dict.fromkeys(of_npus))
     sharing, rest = divmod(len(of_npus), len(firsts))

@@ -324,6 +324,18 @@ def test_npus_share_the_nics_that_their_own_lines_lead_to(
     assert plan_network(network).queued_grid.port == NicPort(*port, 400e9)
 
 
+def test_npus_that_forward_share_the_nics_behind_their_pcie_switches(tmp_path: Path) -> None:
+    """Two messages of two NPUs on one NIC of 400 Gb/s: one after the other, and through the switch."""
+    inside = {"link": {"rate": "3200Gbps", "delay": "0ns"}, "switch": SWITCH}
+    forwarding = {"by": "hosts", "switch": SWITCH}
+    topology = nodes(nics_per_node=2, shared_nics="pcie", scale_up=inside, forwarding=forwarding)
+    for network in (
+        parse_network({"topology": topology, "transport": "roce"}),
+        given(topology, tmp_path / "a.graphml"),
+    ):
+        assert plan_network(network).queued_grid.port == NicPort(2, 1, 400e9)
+
+
 # 300 Gb/s for each of 4 NPUs, or 400 Gb/s of any NIC.
 def test_npus_that_share_nics_unevenly_share_all_their_lines() -> None:
     nics = NicLines(npus=4, nics=3, outwards_bps=1200e9)

@@ -423,6 +423,26 @@ def test_nvls_on_8_h100_reaches_what_is_published() -> None:
     assert row.bus_gbytes_per_s == pytest.approx(480, rel=0.07)
 
 
+SHARED = """
+topology:
+  kind: hierarchical
+  nodes: 2
+  npus_per_node: 8
+  nics_per_node: 2
+  scale_up: {link: {rate: 3600Gbps, delay: 100ns}, switch: {buffer: 64MB, pfc: {}}}
+  scale_out: {link: {rate: 400Gbps, delay: 500ns}, switch: {buffer: 64MB, pfc: {}}}
+transport: {kind: roce, payload: 4096}
+"""
+
+
+@pytest.mark.parametrize("shared", ["scale-up", "pcie"])
+def test_messages_take_no_more_of_nics_than_there_is(shared: str, tmp_path: Path) -> None:
+    """NICs on NVSwitches serve any GPU of their node, so two of 50 GB/s may carry one GPU's 59 GB/s."""
+    (tmp_path / "net.yaml").write_text(SHARED.replace("  scale_up", f"  shared_nics: {shared}\n  scale_up"))
+    (row,) = machine_of(None, network=tmp_path / "net.yaml").bench("sendrecv", [64 << 20])
+    assert row.share <= 1
+
+
 @pytest.mark.parametrize(("backend", "told"), [("flow", False), ("analytical", True), ("analytical-queues", True)])
 def test_a_formula_warns_of_unlike_pairs_of_gpus(backend: str, told: bool) -> None:
     """Pairs of a DGX-1 have two NVLinks, one, or none, which a formula takes for one line between every two."""

@@ -16,7 +16,13 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import SimulationStalled, refuse
 from astra_ns3.experiments.forecasting.costs import SECONDS_PER_CHANNEL_MESSAGE
-from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, place_of, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import (
+    as_nccl_asks,
+    lets_merge,
+    place_of,
+    shares_all_nics,
+    with_servers,
+)
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import dataclass
@@ -373,7 +379,7 @@ class _Played:
         """The time that each kind of line, and copying, would need alone."""
         place = place_of(network)
         inside, outwards = place.inside_bps / _BITS_PER_US, place.outwards_bps / _BITS_PER_US
-        sharing = place.npus // place.nics
+        sharing = place.npus if shares_all_nics(network) else place.npus // place.nics
         of_nics = sent[1].reshape(-1, sharing).sum(axis=1) / sharing
         least = [("NVLink", float(sent[0].max()) / inside), ("copying", max(map(_copying_us, phases)))]
         return [*least, ("NIC", float(of_nics.max()) / outwards)] if outwards else least  # one server may have no NIC

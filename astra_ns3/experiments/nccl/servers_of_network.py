@@ -126,6 +126,17 @@ def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list
     return [] if found is None else [_ROUTED] * found.routes_choose
 
 
+def shares_all_nics(network: AnyNetwork) -> bool:
+    """Return whether an NPU's messages leave its server over any of the NICs, which all of its NPUs share."""
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    if isinstance(topology, Hierarchical):
+        return topology.shared and not topology.behind_pcie
+    if not isinstance(topology, FileTopology | OwnTopology) or not has_graph(topology):
+        return False
+    found = equal_servers(graph_as_given(topology))
+    return found is not None and found.routes_choose
+
+
 def unlike_nodes(workload: AnyWorkload, network: AnyNetwork) -> list[str]:
     """Return a warning if a model's nodes, in which experts choose by node, aren't the network's servers."""
     model = workload.file.model if isinstance(workload, ModelWorkload) else None
