@@ -174,7 +174,12 @@ class CohortPlayer:
             self._resume(cohort, time_ps)
 
     def _play_alone(self) -> None:
-        """Hardly any NPUs are in step: from now on nothing is kept for others, which costs more than it saves."""
+        """Hardly any NPUs are in step: from now on nothing is kept for others, which costs more than it saves.
+
+        But for computations that something slows: these would end in another order within a moment.
+        """
+        if self._computations is not None:
+            return
         self._moments.stop()
         for cohort in self._players:
             cohort.apart = len(cohort.npus) == 1

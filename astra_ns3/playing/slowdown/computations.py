@@ -38,6 +38,7 @@ class _Running:
         "busy",
         "due_ps",
         "end_ps",
+        "event",
         "kind",
         "left",
         "npus",
@@ -79,6 +80,8 @@ class _Running:
         """Whether collectives have run beside it since ``since_ps``."""
         self.end_ps = 0
         self.due_ps = 0
+        self.event: list[_Running] = []
+        """All that the event at ``due_ps`` looks at, in the order in which it does."""
         self.over = False
 
     def begin(self, pace: Pace, stretch: Fraction, speeds: Speeds | None) -> None:
@@ -114,8 +117,10 @@ class _Running:
             each = copy(self) if found else self
             each.npus, each.resume, each.part = npus, resume, part
             found.append(each)
-        for each in found[1:]:
-            each.due_ps = 0
+        if self.due_ps:
+            # One event looks at all, as at NPUs that were by themselves all the time.
+            place = self.event.index(self) + 1
+            self.event[place:place] = found[1:]
         return found
 
 
@@ -258,7 +263,7 @@ class SlowedComputations:
 
     def _look_at_end(self, end_ps: int, runnings: list[_Running], now_ps: int) -> None:
         for running in runnings:
-            running.due_ps = end_ps
+            running.due_ps, running.event = end_ps, runnings
         self.call_later(runnings[0].npus[0], end_ps - now_ps, partial(self._look, runnings))
 
     def _look(self, runnings: Sequence[_Running], time_ps: int) -> None:
