@@ -8,7 +8,7 @@ from astra_ns3.config.prices import PricesFile
 from astra_ns3.config.topology.kinds import TopologyConfig
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import dataclass
-from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.graph import PCIE, Graph
 
 Rates = tuple[int, ...]
 """Bits per second of all lines of an NPU together, one way, in each dimension."""
@@ -103,6 +103,7 @@ def spending_of(file: PricesFile, topology: TopologyConfig, graph: Graph) -> Spe
 
 
 def switch_count(graph: Graph) -> int:
-    """Return the number of switches; a router that belongs to one NPU is none."""
+    """Return the number of switches; a router that belongs to one NPU is none, nor is a PCIe switch inside a server."""
     routers = {max(link.a, link.b) for link in graph.links if link.kind in _INJECTIONS}
-    return graph.switches - len(routers)
+    inside = {end for link in graph.links if link.kind == PCIE for end in (link.a, link.b) if end >= graph.hosts}
+    return graph.switches - len(routers | inside)

@@ -166,6 +166,17 @@ def test_a_function_decides_the_rates_of_its_graph() -> None:
             8,
             4 + 1,
         ),
+        (
+            {
+                "kind": "hierarchical",
+                **NODES,
+                "nics_per_node": 2,
+                "shared_nics": "pcie",
+                "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
+            },
+            8,
+            4 + 1,
+        ),
     ],
 )
 def test_routers_of_npus_are_no_switches(keys: dict[str, Any], nics: int, switches: int) -> None:
