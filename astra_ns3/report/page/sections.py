@@ -20,7 +20,7 @@ from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, shown_part, stop_of, table_of
+from astra_ns3.report.records import COLLECTIVES, changes_of, never_started, ps_of, shown_part, stop_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
@@ -67,6 +67,8 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     since = f"from the job's start at {exact_time(start_ps)}" if start_ps else ""
     state = (stop_of(metadata) or "") if metadata["complete"] else "incomplete"
     more = "; ".join(filter(None, (state, since, tried)))
+    if never_started(metadata):
+        return [("finish", "-", "; ".join(filter(None, (state, "the job never started"))))]
     found = [("finish", format_time(metadata["finish_ps"]), more)]
     found += [(name, "", words) for name, words in scale_rows(metadata)]
     if is_of_flows(run):
