@@ -73,7 +73,7 @@ def dimension_name(metadata: RunDocument, number: int) -> str:
 
 def never_started(metadata: RunDocument) -> bool:
     """Return whether these are results of a job that waited for its start until the run's end, so it has no times."""
-    return "job" in metadata and metadata["job"]["start_ps"] is None
+    return (metadata.get("job") or {}).get("start_ps", 0) is None
 
 
 def end_of(metadata: RunDocument) -> int:

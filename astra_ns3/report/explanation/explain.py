@@ -229,7 +229,8 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
     if stopped is not None:
         found.append(f"the rest of the run, which was stopped: {stopped}")
     if whole and _is_cut_off(run.metadata):
-        found.append("what may help: the job's end isn't that of its programs; explain a pass of it (--iteration)")
+        remark = "what may help: the job's end isn't that of its programs"
+        found.append(remark if is_of_flows(run) else f"{remark}; explain a pass of it (--iteration)")
     if messages is None:
         chain = "" if untold or is_of_flows(run) else "the chain, and "
         found.append(f"{chain}single {what}: run with --record flows")
