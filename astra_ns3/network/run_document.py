@@ -110,7 +110,7 @@ class TenantDocument(TypedDict, total=False):
     complete: bool
     """Whether it came to its end, or to the end that was asked for."""
     finish_ps: int
-    """When its last NPU was done, from its start, with the time of tries that failed."""
+    """When its last NPU was done, from its start, with the time of tries that failed; 0: it never started."""
     compute_ps: int
     """Computing of its reported NPU; left out where it plays flows."""
     exposed_ps: int

@@ -71,6 +71,11 @@ def dimension_name(metadata: RunDocument, number: int) -> str:
     return f"dimension {number}" if names is None else names[number]
 
 
+def never_started(metadata: RunDocument) -> bool:
+    """Return whether these are results of a job that waited for its start until the run's end, so it has no times."""
+    return (metadata.get("job") or {}).get("start_ps", 0) is None
+
+
 def end_of(metadata: RunDocument) -> int:
     """Return when a run was done, as its tables count."""
     return int(metadata["finish_ps"]) - (metadata.get("job") or {}).get("last_try_ps", 0)

@@ -290,10 +290,10 @@ def _flows_line(job: TenantDocument) -> tuple[str, ...]:
 
 def _line(job: TenantDocument) -> tuple[str, ...]:
     start_ps = job["start_ps"]
+    if start_ps is None:
+        return job["name"], str(npus_of(job)), "never", "never", "-", "-", "-", ""
     npu = (job.get("compute_ps"), job.get("exposed_ps"))
     took = [format_time(job["finish_ps"]), *("-" if time_ps is None else format_time(time_ps) for time_ps in npu)]
-    if start_ps is None:
-        return job["name"], str(npus_of(job)), "never", "never", *took, ""
     finish = format_time(start_ps + job["finish_ps"]) if job["complete"] else "incomplete"
     started = format_time(start_ps) if start_ps else "0"
     return job["name"], str(len(job["npus"])), started, finish, *took, _ended(job)

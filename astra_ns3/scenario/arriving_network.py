@@ -49,10 +49,6 @@ class ArrivingNetwork(TenantNetwork):
         groups = self._groups
         super().launch_all([(rank, schedule, groups[group], own, size) for rank, schedule, group, own, size in rows])
 
-    def now_ps(self) -> int:
-        """Return the time since the tenant's start, at most that of its end; 0 before it."""
-        return super().now_ps() if self.started else 0
-
     def _register(self, register: Callable[[], int]) -> int:
         self._registered.append(register)
         if self.bound_to:

@@ -158,10 +158,10 @@ class TenantNetwork(NetworkBackend):
         self._network.call_later(self._npus[npu], delay_ps, lambda time_ps: self._call(callback, time_ps))
 
     def now_ps(self) -> int:
-        """Return the time since the tenant's start, at most that of its end."""
+        """Return the time since the tenant's start, at most that of its end; 0 before it."""
         if self._stopped_ps is not None:
             return self._stopped_ps
-        return max(self._network.now_ps() - self.start_ps, 0)
+        return max(self._network.now_ps() - self.start_ps, 0) if self.started else 0
 
     def shared(self, key: Hashable) -> dict[int, int]:
         """Return numbers that all tenants share under a key."""
@@ -258,7 +258,7 @@ class TenantNetwork(NetworkBackend):
 
     def run(self, listener: NetworkListener, limits: Limits) -> None:
         """Play the network until this tenant stops, or until no event is left."""
-        self.listener = listener
+        self.listener, self.started = listener, True
         self._network.run(self, limits)
 
     def close(self, *, process_ends: bool = False) -> None:

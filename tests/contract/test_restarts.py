@@ -22,6 +22,7 @@ from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.scenario_view import view_scenario
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.page.page import report_page
 from astra_ns3.report.scenario_text import scenario_run_text, scenario_text
 from astra_ns3.scenario.tenant import Restart
 from astra_ns3.units import format_time
@@ -195,6 +196,32 @@ def test_a_job_that_has_failed_as_often_as_it_may_is_told_and_who_follows_starts
     assert (first["restarts"], first["ended_by"], first["complete"], first["passes_done"]) == (1, "transport", False, 0)
     assert then["start_ps"] == first["start_ps"] + first["finish_ps"]
     assert then["complete"]
+
+
+def test_a_job_that_waits_for_passes_of_one_that_has_failed_never_starts_and_has_no_times(tmp_path: Path) -> None:
+    files = Files(tmp_path, "roce")
+    then = files.job("then", [3], start={"after": "a", "passes": 9})
+    with pytest.raises(BackendError, match=r"^job 'a': "):
+        files.play([files.job(passes=9), then], (60, 100_000_000), {"output": tmp_path / "out"})
+    with_start = files.play([files.job(), {**then, "start": "0us"}], None, {"output": tmp_path / "with"})
+    result = ScenarioResult.load(tmp_path / "out")
+    first, waiting = result.metadata["jobs"]
+    times = [waiting[key] for key in ("start_ps", "finish_ps", "compute_ps", "exposed_ps")]
+    assert times == [None, 0, 0, 0]
+    used = 3 * first["finish_ps"] / (NPUS * result.metadata["finish_ps"])
+    assert result.metadata["npu_time_used"] == pytest.approx(used)
+    (line,) = (line for line in scenario_run_text(result.metadata, None).splitlines() if line.startswith("then "))
+    assert line.split() == ["then", "1", "never", "never", "-", "-", "-"]
+    (found,) = (run for run in find_runs(tmp_path / "out").runs if run.metadata["run_name"] == "then")
+    assert [COLUMNS[name].shown(found) for name in ("finish", "compute", "exposed")] == ["-"] * 3
+    told = compare(result.tenants["then"], with_start.tenants["then"])
+    assert {each.name: each.a for group in told.groups[:1] for each in group.differences} == dict.fromkeys(
+        ("finish", "compute", "exposed")
+    )
+    row = result.tenants["then"].rows("EndToEnd.csv")[0]
+    assert float(row["workload finished at"]) == 0
+    assert explain(result.tenants["then"]).subject == "run then, which never started"
+    assert "the job never started" in report_page([result.tenants["then"]], {})
 
 
 def test_jobs_beside_one_that_fails_play_as_without_it(files: Files) -> None:

@@ -13,6 +13,7 @@ from support.small_run import small_network, small_system, small_workload
 import astra_ns3
 from astra_ns3 import ScenarioResult, Tenant
 from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.frozen import replace
 from astra_ns3.network.api import Limits
@@ -86,6 +87,13 @@ def test_a_job_that_the_others_stop_tells_of_no_end_of_a_collective_that_had_non
     for number in unended:
         with pytest.raises(InputError, match=f"collective {number} had not ended when the run was stopped"):
             explain(noise, collective=number)
+
+
+def test_flows_that_are_stopped_have_no_passes_that_could_be_explained(tmp_path: Path) -> None:
+    flows = Tenant("flows", range(4, 8), FlowList.of([0, 0], [1, 1], [1000, 1000], [0, 10**12]), small_system())
+    result = play(tmp_path / "run", "flow", [job("a", 0), replace(flows, end_ps=3 * US)])
+    (words,) = (words for words in explain(result.tenants["flows"]).missing if words.startswith("what may help"))
+    assert words == "what may help: the job's end isn't that of its programs"
 
 
 def test_a_job_that_did_end_and_one_of_an_older_file_are_explained_as_before(tmp_path: Path) -> None:

@@ -649,6 +649,17 @@ def test_flows_warn_of_controls_on_packets_that_take_several_ways(control: str, 
     assert any("57% too short" in words for words in said) is warned
 
 
+@pytest.mark.parametrize(("kind", "warned"), [("tcp", True), ("roce", False)])
+@pytest.mark.parametrize("state", [State(delay_ps=10**6), State(rate_bps=10**9)])
+def test_flows_warn_of_delays_that_change_below_tcp(kind: str, warned: bool, state: State) -> None:
+    network = star(2) if kind == "tcp" else roce_star(2, congestion_control="none")
+    plan = plan_network(network, EndpointModel(), (Change(10**6, LinkTarget(0), state),))
+    backend = create_backend("flow", plan, seed=1, recorder=RecorderOptions())
+    said = backend.warnings()
+    backend.close()
+    assert any("-11% to +86%" in words for words in said) is (warned and state.delay_ps is not None)
+
+
 @pytest.mark.parametrize(("control", "warned"), [("swift", True), ("dctcp", False)])
 def test_flows_warn_of_delays_that_change_under_a_control_by_delay(control: str, warned: bool) -> None:
     later = Change(10**6, LinkTarget(0), State(delay_ps=10**6))

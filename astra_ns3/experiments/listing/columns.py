@@ -140,6 +140,17 @@ def _key(heading: str, key: str, name: str | None = None) -> Column:
     return Column(heading, name or heading, lambda run: at(run.metadata, key))
 
 
+def _time(heading: str, key: str) -> Column:
+    """Return the column of a time, which a job that never started doesn't have."""
+    return Column(heading, key, lambda run: None if _never_started(run) else at(run.metadata, key))
+
+
+def _never_started(run: FoundRun) -> bool:
+    """Whether a run is a job that waited for its start until the end."""
+    job = run.metadata.get("job")
+    return isinstance(job, Mapping) and job.get("start_ps", 0) is None
+
+
 def _source(run: FoundRun) -> str | None:
     source = at(run.metadata, "workload.source")
     return PurePath(source).name if isinstance(source, str) else None
@@ -176,10 +187,10 @@ COLUMNS: Mapping[str, Column] = {
         _key("seed", "seed"),
         _key("passes", "passes"),
         Column("state", "state", _state),
-        _key("finish", "finish_ps", "finish_ps"),
+        _time("finish", "finish_ps"),
         Column("of_floor", "of_floor", lambda run: at(run.metadata, "floor.share")),
-        _key("compute", "compute_ps", "compute_ps"),
-        _key("exposed", "exposed_ps", "exposed_ps"),
+        _time("compute", "compute_ps"),
+        _time("exposed", "exposed_ps"),
         Column(TOKENS, TOKENS, _tokens),
         _key("messages", "statistics.messages"),
         _key("packets", "statistics.packets"),

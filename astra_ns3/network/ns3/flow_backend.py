@@ -89,6 +89,10 @@ _BY_DELAY = (
     "events change delays, which a control takes for queues, and flows don't (docs/flow.md): finish times were up to "
     "99% too short; use --backend ns3"
 )
+_TCP_AND_DELAYS = (
+    "events change delays, and TCP's windows of flows have grown only to what filled the lines before (docs/flow.md): "
+    "finish times were -11% to +86% off; use --backend ns3"
+)
 _WINDOWS = (
     "events change lines, and flows keep the window of the longest path at first (base_rtt_of: longest): times may be "
     "far too short or long; use --backend ns3"
@@ -136,6 +140,7 @@ class FlowBackend(SessionBackend):
         self._full = {**_FULL, "full_ingress_queues": stopped}
         delays = any("delay_ps" in each.state.named() for each in plan.changes)
         self._short += [_BY_DELAY] if delays and any(each.flow_by_delay for each in plan.transports.values()) else []
+        self._short += [_TCP_AND_DELAYS] if delays and any(map(_window_grows, plan.transports.values())) else []
         later = later_transports(plan).items()
         self._short += [_WINDOWS] if any(_keeps_window(plan.transports[kind], now) for kind, now in later) else []
         self._short += [_PARTED] if self._rough and plan.config.topology.routing.kind in PARTING else []
@@ -182,6 +187,11 @@ def _chooses_unequal(plan: NetworkPlan) -> bool:
     rates = [(each, each.state.rate_bps) for each in plan.changes if each.state.rate_bps is not None]
     changes = [replace(each, state=State(rate_bps=rate_bps)) for each, rate_bps in rates]
     return any(unequal_ways(present, plan.tables) for _, present in states_in_time(plan.graph, changes))
+
+
+def _window_grows(transport: Transport) -> bool:
+    """Return whether a connection's window grows by what is acknowledged, as TCP's does."""
+    return transport.flow_window_growth > 0
 
 
 def _keeps_window(first: Transport, now: Transport) -> bool:

@@ -10,7 +10,15 @@ from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.own_bytes import account_batches
-from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_parts, pass_words, ps_of, table_of
+from astra_ns3.report.records import (
+    COLLECTIVES,
+    END_TO_END,
+    layers_of_other_parts,
+    never_started,
+    pass_words,
+    ps_of,
+    table_of,
+)
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
 
@@ -20,8 +28,13 @@ _PASSES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 
 
 def totals(run: Records) -> Quantities:
-    """Finish, from the start; computing and waiting of the reported NPU, but of a list of flows, where nobody waits."""
+    """Finish, from the start; computing and waiting of the reported NPU, but of a list of flows, where nobody waits.
+
+    A job that never started has none of these.
+    """
     metadata = run.metadata
+    if never_started(metadata):
+        return {}
     times_ps = {"finish": metadata["finish_ps"]}
     if not is_of_flows(run):
         times_ps |= {"compute": metadata["compute_ps"], "exposed": metadata["exposed_ps"]}

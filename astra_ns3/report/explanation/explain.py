@@ -50,7 +50,17 @@ from astra_ns3.report.exposed_text import exposed_times, scale_rows
 from astra_ns3.report.own_bytes import Columns, has_accounts, recorded_messages
 from astra_ns3.report.players import players_of
 from astra_ns3.report.ports import switch_names
-from astra_ns3.report.records import COLLECTIVES, ENDED_BY, SWITCH, by_value, end_of, last_try, shown_part, stop_of
+from astra_ns3.report.records import (
+    COLLECTIVES,
+    ENDED_BY,
+    SWITCH,
+    by_value,
+    end_of,
+    last_try,
+    never_started,
+    shown_part,
+    stop_of,
+)
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import (
@@ -219,7 +229,8 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *
     if stopped is not None:
         found.append(f"the rest of the run, which was stopped: {stopped}")
     if whole and _is_cut_off(run.metadata):
-        found.append("what may help: the job's end isn't that of its programs; explain a pass of it (--iteration)")
+        remark = "what may help: the job's end isn't that of its programs"
+        found.append(remark if is_of_flows(run) else f"{remark}; explain a pass of it (--iteration)")
     if messages is None:
         chain = "" if untold or is_of_flows(run) else "the chain, and "
         found.append(f"{chain}single {what}: run with --record flows")
@@ -237,6 +248,7 @@ def _subject(run: Records, iteration: int | None, collective: int | None) -> str
     if iteration is not None:
         return f"iteration {iteration}"
     stopped = "" if stop_of(run.metadata) is None else ", which was stopped before its end"
+    stopped = ", which never started" if never_started(run.metadata) else stopped
     return f"run {run.metadata['run_name']}{last_try(run.metadata)}{stopped}"
 
 

@@ -404,16 +404,14 @@ def _slow_lines(same: Sequence[Message], players: Players, *, of_flows: bool) ->
     took, up_to = (most, "") if least == most else (f"{least} to {most}", "up to ")
     mark = "  on the critical path" if any(message.critical for message in same) else ""
     excess = "" if first.excess_ps is None else f", {up_to}{format_time(first.excess_ps)} more than alone"
-    source, to = players.name(first.source), players.name(first.destination)
-    to = to.removeprefix("NPU ") if source.startswith("NPU ") else to
     lines = [
-        f"{source} to {to}, {format_bytes(first.bytes)} of {first.name}, "
+        f"{players.way(first.source, first.destination)}, {format_bytes(first.bytes)} of {first.name}, "
         f"{'' if of_flows else f'chunk {first.chunk}, phase {first.phase}, '}at {format_time(first.start_ps)}"
         f"{f', and {more:,} more{others}' if more else ''}: {took}{' each' if more else ''}{excess}{mark}"
     ]
     if first.parts:
         lines.append(_parts_text(first))
-    lines += [f"behind {each.words} ({format_time(each.time_ps)})" for each in first.behind]
+    lines += [f"behind {each.words(players)} ({format_time(each.time_ps)})" for each in first.behind]
     if first.path:
         lines.append(" > ".join(f"{port} ({format_time(ps)})" if ps else port for port, ps in first.path))
     return [f"  {lines[0]}", *(f"    {line}" for line in lines[1:])]
@@ -435,7 +433,7 @@ def _jobs(found: Explanation) -> str:
     if not found.others:
         return ""
     rows = [(job, format_time(ps)) for job, ps in found.jobs]
-    rows += [(f"  {each.words}", format_time(each.time_ps)) for each in found.others]
+    rows += [(f"  {each.words(found.players)}", format_time(each.time_ps)) for each in found.others]
     return f"whose messages they waited behind (sums over messages)\n{aligned(rows, '  ')}"
 
 

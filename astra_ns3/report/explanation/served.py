@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.own_bytes import Columns
+from astra_ns3.report.players import Players
 from astra_ns3.report.records import table_of
 from astra_ns3.report.tables import Records
 
@@ -32,13 +33,10 @@ class Behind:
     phase: int
     time_ps: int
 
-    @property
-    def words(self) -> str:
-        """For people, without the time."""
-        return (
-            f"{self.job}: NPU {self.source} to {self.destination}, collective {self.collective}, chunk {self.chunk}, "
-            f"phase {self.phase}"
-        )
+    def words(self, players: Players) -> str:
+        """Return it for people, without the time."""
+        way = players.way_in_another_job(self.source, self.destination)
+        return f"{self.job}: {way}, collective {self.collective}, chunk {self.chunk}, phase {self.phase}"
 
 
 class Served:

@@ -20,12 +20,12 @@ from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import COLLECTIVES, changes_of, ps_of, shown_part, stop_of, table_of
+from astra_ns3.report.records import COLLECTIVES, changes_of, never_started, ps_of, shown_part, stop_of, table_of
 from astra_ns3.report.scenario_text import EVENT_HEAD, event_rows
 from astra_ns3.report.signals import Signals
 from astra_ns3.report.summary import hidden_rows
 from astra_ns3.report.tables import Records, is_of_flows
-from astra_ns3.units import counted, exact_time, format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 
 _MOST_DIFFERENCES = 15
 # Counters of a run that are 0 where nothing went wrong.
@@ -64,9 +64,11 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
         else ""
     )
     start_ps = (metadata.get("job") or {}).get("start_ps")
-    since = f"from the job's start at {exact_time(start_ps)}" if start_ps else ""
+    since = f"from the job's start at {format_time(start_ps)}" if start_ps else ""
     state = (stop_of(metadata) or "") if metadata["complete"] else "incomplete"
     more = "; ".join(filter(None, (state, since, tried)))
+    if never_started(metadata):
+        return [("finish", "-", "; ".join(filter(None, (state, "the job never started"))))]
     found = [("finish", format_time(metadata["finish_ps"]), more)]
     found += [(name, "", words) for name, words in scale_rows(metadata)]
     if is_of_flows(run):
@@ -139,7 +141,7 @@ def network_changes(runs: Sequence[Shown]) -> Markup:
         rows, left = event_rows(changes_of(shown.run))
         more = f" {left:,} more are in run.json." if left else ""
         start_ps = (shown.run.metadata.get("job") or {}).get("start_ps")
-        job = f", and the job started at {exact_time(start_ps)}" if start_ps else ""
+        job = f", and the job started at {format_time(start_ps)}" if start_ps else ""
         note = tag("p", f"Times count from the run's start{job}.{more}", class_="note")
         parts += [tag("h3", shown.name) if len(runs) > 1 else Markup(), table(EVENT_HEAD, rows), note] if rows else []
     return joined(parts)

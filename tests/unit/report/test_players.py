@@ -29,6 +29,15 @@ def test_players_behind_the_last_npu_are_what_the_network_has(network: Any, name
     assert (players.name(3), players.name(4)) == ("NPU 3", named)
 
 
+def test_reducers_behind_another_jobs_messages_are_known_by_the_networks_npus() -> None:
+    players = Players(4, "reducer", 8)
+    assert players.way(3, 6) == "NPU 3 to reducer 6"
+    ways = [(7, 6), (5, 8), (8, 9), (9, 0)]
+    words = ["NPU 7 to 6", "NPU 5 to reducer 8", "reducer 8 to reducer 9", "reducer 9 to NPU 0"]
+    assert [players.way_in_another_job(*way) for way in ways] == words
+    assert Players(4, "reducer").way_in_another_job(5, 8) == "NPU 5 to 8"
+
+
 def test_without_a_run_all_are_npus() -> None:
     assert Players().name(7) == "NPU 7"
 

@@ -216,10 +216,14 @@ def test_the_timeline_of_a_job_has_a_lane_for_changes_of_the_network_on_the_job_
     assert panel.layout["xaxis"]["title"]["text"].startswith("time from the start of the job (")
     document["job"] = {"start_ps": 2_000_000, "last_try_ps": 1}
     job = astra_ns3.Result(document, Files(folder=run.folder), run.folder)
-    assert "and the job started at 2us." in network_changes([Shown(job, "job", 0)])
+    assert "and the job started at 2 us." in network_changes([Shown(job, "job", 0)])
     assert time_of(job, run) == "time from the start of the last try"
     cards = numbers_on_top([Shown(job, "job", 0)])
-    assert "start at 2us" in cards
+    assert "start at 2 us" in cards
+    document["job"] = {"start_ps": 3_405_554_320}
+    late = [Shown(astra_ns3.Result(document, Files(folder=run.folder), run.folder), "job", 0)]
+    assert "and the job started at 3.406 ms." in network_changes(late)
+    assert "start at 3.406 ms" in numbers_on_top(late)
 
 
 def test_a_job_is_told_no_change_of_an_npu_that_it_hasn_t_but_one_that_goes_down(tmp_path: Path) -> None:
