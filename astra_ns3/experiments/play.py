@@ -423,11 +423,14 @@ def _run(company: Company, request: RunRequest, tenants: Sequence[Inputs], repor
 
 
 def _passes_done(company: Company, tenants: Sequence[Inputs]) -> str:
-    """Return how many of several passes a training had done, to stand at the end of why it stopped."""
+    """Return in which of several passes a training was, to stand at the end of why it stopped.
+
+    A pass's exchanges of gradients may still be under way in the next one.
+    """
     done, passes, *_ = company.progress()
     if passes == 1 or len(tenants) > 1 or not isinstance(tenants[0].job, ProgramsJob):
         return ""
-    return f"; NPU 0 had done {done:,} of {counted(passes, 'pass', 'passes')}"
+    return f"; NPU 0 was in pass {min(done + 1, passes):,} of {passes:,}"
 
 
 def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> tuple[str | None, TracebackType | None]:

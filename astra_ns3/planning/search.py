@@ -166,7 +166,8 @@ class Search:
         left = [*running, *found.open[:1]]
         if left:
             least = min(left, key=lambda each: each.time_ps)
-            words += f"; every other takes at least {format_time(least.time_ps)} ({least.choice.name})"
+            others = "each" if found.best is None else "every other"
+            words += f"; {others} takes at least {format_time(least.time_ps)} ({least.choice.name})"
         return words + hold_text(self._space, found.too_large, found.bounds)
 
     def _cheapest(self, most: int) -> list[Bound]:

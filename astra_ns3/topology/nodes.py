@@ -16,7 +16,7 @@ import numpy as np
 from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import wrong
-from astra_ns3.topology.graph import PCIE, SCALE_OUT, SCALE_UP_INJECTION, Graph, Link
+from astra_ns3.topology.graph import MOST_COST, PCIE, SCALE_OUT, SCALE_UP_INJECTION, Graph, Link
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring
 
@@ -106,18 +106,20 @@ class _Inside:
     @property
     def outwards(self) -> int:
         """The cost of a link out of a node: two of them are more than any path inside."""
-        return (self._npus + 2) * self._cost_of(1)
-
-    def _cost_of(self, links: int) -> int:
-        """The cost of a pair's links. Paths have as few hops as they can; among these, as wide ones as they can."""
-        if not self._scale_up.pairs:
-            return 1
-        return self._most_hops * (self._most_links - 1) + 1 + self._most_links - links
+        return (self._npus + 2) * max(self._costs.values(), default=1)
 
     @cached_property
-    def _most_links(self) -> int:
-        """Links of the pair with the most."""
-        return max((links for *_, links in self._scale_up.pairs or ()), default=1)
+    def _costs(self) -> dict[int, int]:
+        """The cost of a pair by how many links it has.
+
+        Paths have as few hops as they can; among these, as wide ones as they can. Similar numbers cost the same if a
+        link outwards would cost too much else.
+        """
+        numbers = sorted({links for *_, links in self._scale_up.pairs or ()}, reverse=True)
+        most = (MOST_COST // (self._npus + 2) + self._most_hops) // (self._most_hops + 1)
+        ranks = max(1, min(len(numbers), most))
+        near = self._most_hops * (ranks - 1) + 1
+        return {links: near + index * ranks // len(numbers) for index, links in enumerate(numbers)}
 
     @cached_property
     def _most_hops(self) -> int:
@@ -153,7 +155,7 @@ class _Inside:
         elif scale_up.kind == "full-mesh":
             for one, other, links in scale_up.joined(npus):
                 link = scale_up.link.model_copy(update={"rate_bps": scale_up.link.rate_bps * links})
-                self._wiring.join(npu + one, npu + other, link, "scale-up", self._cost_of(links))
+                self._wiring.join(npu + one, npu + other, link, "scale-up", self._costs.get(links, 1))
         else:
             base = scale_up.link.model_copy(update={"delay_ps": 0, "error_rate": 0.0})
             injection = scale_up.injection.of(base, max(scale_up.npu_bps(npus), scale_up.link.rate_bps))

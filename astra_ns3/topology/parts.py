@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.topology.graph import INJECTION, PCIE, Graph
+from astra_ns3.topology.graph import INJECTION, MOST_COST, PCIE, Graph
 
 _SWITCH, _NPU, _OTHER = 0, 1, 2
 _MOST_NODES = 1024
-"""In larger servers the links with the least cost count as taken: all paths would take long to find."""
+"""In larger servers links count as taken that cost less than two others: all paths would take long to find."""
 _FAR = 2**40
 
 
 class _Shape(NamedTuple):
-    """Links inside a server, by their ends and costs, and which of its nodes are switches and NPUs."""
+    """Links inside a server, by their ends, costs and kinds, and which of its nodes are switches and NPUs."""
 
-    links: tuple[tuple[int, int, int], ...]
+    links: tuple[tuple[int, int, int, str], ...]
     nodes: tuple[int, ...]
 
 
@@ -100,19 +101,20 @@ def joined(count: int, pairs: Iterable[Sequence[int]]) -> list[int]:
 
 
 def _shape_of(graph: Graph, numbers: Iterable[int], npus: Collection[int]) -> _Shape:
-    links, place = list[tuple[int, int, int]](), dict[int, int]()
+    links, place = list[tuple[int, int, int, str]](), dict[int, int]()
     for link in (graph.links[number] for number in numbers):
         a, b = (place.setdefault(end, len(place)) for end in (link.a, link.b))
-        links.append((a, b, link.cost))
+        links.append((a, b, link.cost, link.kind))
     kinds = (_SWITCH if node >= graph.hosts else _NPU if node in npus else _OTHER for node in place)
     return _Shape(tuple(links), tuple(kinds))
 
 
+@lru_cache(maxsize=16)
 def _are_taken(shape: _Shape) -> Sequence[bool]:
     """Return of each link whether a shortest path between two NPUs has it; only switches pass on."""
     if len(shape.nodes) > _MOST_NODES:
-        near = min(cost for *_, cost in shape.links)
-        return [cost == near for *_, cost in shape.links]
+        near = min((cost for *_, cost, kind in shape.links if kind not in {INJECTION, PCIE}), default=MOST_COST)
+        return [cost < 2 * near for *_, cost, _ in shape.links]
     costs, nodes = _least_costs(shape), np.array(shape.nodes)
     npus = np.flatnonzero(nodes == _NPU)
 
@@ -121,7 +123,7 @@ def _are_taken(shape: _Shape) -> Sequence[bool]:
         return costs[npus, node] if nodes[node] == _SWITCH else np.where(npus == node, 0, _FAR)
 
     found = []
-    for a, b, cost in shape.links:
+    for a, b, cost, _ in shape.links:
         begin, end = to(a), to(b)
         rows = np.flatnonzero(begin < _FAR)
         lengths = begin[rows, None] + cost + end[None, :]
@@ -133,7 +135,7 @@ def _least_costs(shape: _Shape) -> npt.NDArray[np.int64]:
     """Return the costs of shortest paths between all nodes of a server over its switches."""
     costs = np.full((len(shape.nodes),) * 2, _FAR, dtype=np.int64)
     np.fill_diagonal(costs, 0)
-    for a, b, cost in shape.links:
+    for a, b, cost, _ in shape.links:
         costs[a, b] = costs[b, a] = min(costs[a, b], cost)
     for via, kind in enumerate(shape.nodes):
         if kind == _SWITCH:

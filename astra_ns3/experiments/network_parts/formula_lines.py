@@ -14,6 +14,7 @@ from astra_ns3.topology.builders import graph_as_given
 from astra_ns3.topology.files.analytical_grid import nic_lines
 from astra_ns3.topology.npu_lines import NpuLines
 from astra_ns3.topology.parts import lines_inside
+from astra_ns3.units import format_rate
 
 _DIRECT = RouterTopology | FullMesh
 """Topologies in which a NIC has several lines."""
@@ -76,7 +77,12 @@ def _parted(plan: NetworkPlan, backend: str) -> list[str]:
     times = (nics.nic_bps if queues else nics.alone_bps) / (outside.bytes_per_ns * BITS_PER_BYTE_PER_NS)
     if times < _PARTED:
         return []
+    port = plan.queued_grid.port if queues else None
+    has = "each has its share of their rate even if others are idle"
+    if port is not None:
+        rate = format_rate(round(port.line_bps))
+        has = f"a message has one of {port.lines} equal lines of {rate} even if the others are idle"
     return [
-        f"NPUs share NICs: with the backend {backend}, each has its share of their rate even if others are idle, so "
+        f"NPUs share NICs: with the backend {backend}, {has}, so "
         f"messages between nodes may take up to {times * (1 + queues):.3g} times as long; {_INSTEAD}"
     ]

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 HEAT_MAP = "cividis"
 HATCH = "//////"
 DOTS_PER_INCH = 300
-_DASHES = ("-", "--", ":", "-.")
+# Solid, dashed, dotted, dashes and dots; then long, with two dots, sparse dots, long and short: as many as colours.
+_DASHES = ("-", "--", ":", "-.", (0, (10, 2.5)), (0, (5, 1.5, 1, 1.5, 1, 1.5)), (0, (1, 4)), (0, (10, 2, 3, 2)))
 _MARKS = "osD^vP*Xx"
 _SMALL = 6
 _FEW_NAMES = 20
@@ -60,8 +61,10 @@ _TITLE_LETTERS = 96
 # Letters of the title of a picture for each inch of its width.
 _LETTERS_PER_INCH = 17
 _SMALL_LETTERS_PER_INCH = 21
-# Length of a line in a legend, in letters' heights, that shows each kind of dashes twice.
+# Length of a line in a legend, in letters' heights, that shows each kind of short dashes twice, and of all.
 _DASHED_LENGTH = 3.3
+_LONG_DASHED_LENGTH = 5.0
+_SHORT_DASHES = 4
 # Height of a legend that a figure has room for; a higher one makes the figure higher.
 _LEGEND_INCHES = 0.6
 # Share of the width that a table takes at most: letters don't shrink evenly.
@@ -406,7 +409,7 @@ def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
             drawing.supxlabel(words, fontsize=_SMALL, color=GREY)
         return
     handles = [_entry(series) for series in named.values()]
-    line = _DASHED_LENGTH if _by_dashes(named.values()) else None
+    line = _line_length(named.values())
     legend = _fitting(drawing, handles, min(columns, len(handles)), line)
     if words:
         legend.set_title(words)
@@ -415,10 +418,12 @@ def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
     drawing.set_figheight(drawing.get_figheight() + max(0, more))
 
 
-def _by_dashes(series: Iterable[Series]) -> bool:
-    """Return whether lines differ by dashes alone, or else by colours, which a print in grey loses."""
+def _line_length(series: Iterable[Series]) -> float | None:
+    """Return how long a legend's lines are, if they differ by dashes alone, or else by colours, lost in grey prints."""
     lines = {(each.mark, each.dash) for each in series if isinstance(each, Curve) and each.dash is not None}
-    return len(lines) > len({mark for mark, _ in lines})
+    if len(lines) == len({mark for mark, _ in lines}):
+        return None
+    return _DASHED_LENGTH if all(dash < _SHORT_DASHES for _, dash in lines) else _LONG_DASHED_LENGTH
 
 
 def _covered(panel: Panel) -> Iterator[str]:

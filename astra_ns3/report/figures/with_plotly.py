@@ -13,7 +13,10 @@ from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Bars, Curve, Heat, Panel, Series, Spans
 
 Data = dict[str, Any]  # by the names that plotly gives them
-_DASHES = ("solid", "dash", "dot", "dashdot")
+# As in files: solid, dashed, dotted, dashes and dots, long, with two dots, sparse dots, long and short.
+_DASHES = (
+    "solid", "dash", "dot", "dashdot", "20px,5px", "10px,3px,2px,3px,2px,3px", "2px,8px", "20px,4px,6px,4px"
+)  # fmt: skip
 _MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 _HATCHED = {"pattern": {"shape": "/", "size": 5, "solidity": 0.45}}
 _DIGITS = 5

@@ -116,5 +116,6 @@ KIND = Kind(
     ),
     selects="kinds of collectives, as ALLREDUCE",
     compares=True,
+    most_runs=len(COLOURS),
     of_flows=False,
 )

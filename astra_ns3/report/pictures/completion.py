@@ -179,4 +179,5 @@ KIND = Kind(
     Section("Message completion", "How long messages took; slowdown 1 is a message alone.", _on_page),
     any_of=("completions", "flows"),
     compares=True,
+    most_runs=len(COLOURS),
 )

@@ -68,9 +68,9 @@ class Kind:
 
     ``any_of``: tables of which one is needed, none: the CSV files do; ``lacks``: says what a run needs whose recorded
     tables don't tell enough; ``more``: tables with which it shows more; ``selects``: what ``--select`` names, empty:
-    nothing; ``compares``: whether other runs may stand beside; ``file``: a CSV file that not every run has, and what a
-    run ``needs`` to have it; ``of_flows``: whether it shows anything of a list of flows; ``of_network``: whether it
-    shows what all jobs of a scenario share.
+    nothing; ``compares``: whether other runs may stand beside, ``most_runs``: at most so many in all; ``file``: a CSV
+    file that not every run has, and what a run ``needs`` to have it; ``of_flows``: whether it shows anything of a list
+    of flows; ``of_network``: whether it shows what all jobs of a scenario share.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Kind:
     more: tuple[str, ...] = ()
     selects: str = ""
     compares: bool = False
+    most_runs: int | None = None
     file: str = ""
     needs: str = ""
     of_flows: bool = True
@@ -128,6 +129,8 @@ class Kind:
                 raise wrong(f"has nothing for '{self.name}': run again with {missing}", where)
         refuse(bool(choice.select and not self.selects), f"'{self.name}' has nothing to select")
         refuse(bool(choice.beside and not self.compares), f"'{self.name}' shows one run; none can stand beside it")
+        runs = 1 + len(choice.beside)
+        refuse(runs > (self.most_runs or runs), f"'{self.name}' of {runs} runs, expected at most {self.most_runs}")
 
 
 def _flaws(records: Records, choice: Choice) -> Iterator[str]:

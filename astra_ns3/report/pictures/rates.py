@@ -29,6 +29,8 @@ _QUANTITIES = {
     "congestion_window_bytes": ("window", "congestion window", (10**3, "KB")),
     "rtt_ps": ("round trip", "round trip", (10**6, "us")),
 }
+# A window of 0 is none.
+_NO_LIMIT = "gaps: no window, so without limit"
 _GO_ON = "Curves go on after a pair's last message."
 _OF_MESSAGES = "Each message has its own queue pair: a curve jumps between those of two NPUs."
 _PAIR = re.compile(r"(\d+)[->,](\d+)")
@@ -111,15 +113,15 @@ def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until: Mapping[Pair, 
     most = max(int(values.max()) for _, values in lines.values())
     word, _, unit = _QUANTITIES[name]
     scale, unit_name = {"rate_bps": unit, "rtt_ps": time_unit(most)}.get(name) or size_unit(most)
-    curves = []
+    curves, limits = [], name == "window_bytes"
     for pair, (times, values) in lines.items():
         within = times <= until[pair]
         at, y = steps(times[within], values[within], until[pair])
+        y = np.where((y == 0) & limits, np.nan, y / scale)
         named = f"NPU {pair[0]} to {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else "")
-        curves.append(
-            Curve(at / time[0], y / scale, step=True, width=0.8, name=named, colour=COLOURS[pairs.index(pair)])
-        )
-    return Panel(x, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, height=1.4)
+        curves.append(Curve(at / time[0], y, step=True, width=0.8, name=named, colour=COLOURS[pairs.index(pair)]))
+    note = _NO_LIMIT if any(np.isnan(np.asarray(curve.y)).any() for curve in curves) else ""
+    return Panel(x, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, note=note, height=1.4)
 
 
 def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
@@ -148,9 +150,9 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     notes: list[str] = []
     for quantity, (_, name, (factor, unit)) in _QUANTITIES.items():
         own = [each.get(quantity, (Steps[Pair](end_ps, bins), [])) for each in found]
-        highest = max(curves.top(pairs) for curves, pairs in own)
+        highest = max(_limited(curves, pairs) for curves, pairs in own)
         for shown, (curves, pairs) in zip(runs, own, strict=True):
-            if pairs and not curves.top(pairs):
+            if pairs and not _limited(curves, pairs):
                 notes.append(f"{shown.name}: no {name} was ever limited.")
             elif pairs:
                 y = Axis(name, unit, 0, 1.05 * highest / factor)
@@ -162,6 +164,8 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
                     for index, pair in enumerate(pairs[:MOST_PAIRS])
                 ]  # fmt: skip
                 panels.append(Panel(x, y, lines, f"{shown.name}: {name}", height=3))
+                if any(np.isinf(curves.curve(pair)).any() for pair in pairs[:MOST_PAIRS]):
+                    notes.append(f"{shown.name}: {_NO_LIMIT}.")
                 if len(pairs) > MOST_PAIRS:
                     notes.append(f"{shown.name}, {name}: {MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
     if not panels and not any(table_of(shown.run, name) for shown in runs for name in _TABLES):
@@ -175,8 +179,15 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
 
 
 def _ended(curves: Steps[Pair], pair: Pair, ends: dict[tuple[int, int], int] | None) -> Real:
-    """Return a pair's curve until its last message ended."""
-    return np.where(curves.edges_ps > (ends or {}).get(pair[:2], np.inf), np.nan, curves.curve(pair))
+    """Return a pair's curve until its last message ended, without what is without limit."""
+    found = curves.curve(pair)
+    return np.where(np.isinf(found) | (curves.edges_ps > (ends or {}).get(pair[:2], np.inf)), np.nan, found)
+
+
+def _limited(curves: Steps[Pair], pairs: Sequence[Pair]) -> float:
+    """Return the highest value that was a limit; 0 of none."""
+    found = np.concatenate([np.zeros(1), *(curves.curve(pair) for pair in pairs)])
+    return float(found[np.isfinite(found)].max())
 
 
 def _curves(shown: Shown, end_ps: int, bins: int) -> dict[str, tuple[Steps[Pair], list[Pair]]]:
@@ -185,7 +196,8 @@ def _curves(shown: Shown, end_ps: int, bins: int) -> dict[str, tuple[Steps[Pair]
     counts: dict[str, dict[Pair, int]] = {}
     for table in filter(None, (table_of(shown.run, name) for name in _TABLES)):
         for quantity, pair, times, values in _rows(table):
-            curves.setdefault(quantity, Steps[Pair](end_ps, bins)).add(pair, times, values.astype(np.float64))
+            limits = np.where((values == 0) & (quantity == "window_bytes"), np.inf, values)
+            curves.setdefault(quantity, Steps[Pair](end_ps, bins)).add(pair, times, limits)
             own = counts.setdefault(quantity, {})
             own[pair] = own.get(pair, 0) + len(times)
     return {name: (curves[name], sorted(own, key=lambda pair: (-own[pair], pair))) for name, own in counts.items()}

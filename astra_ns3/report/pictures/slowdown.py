@@ -83,4 +83,5 @@ KIND = Kind(
     any_of=("completions", "flows"),
     lacks=_unknown,
     compares=True,
+    most_runs=len(COLOURS),
 )

@@ -260,15 +260,15 @@ def test_a_run_that_stops_early_saves_what_it_did_and_says_why(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_training_that_stops_early_says_how_many_of_its_passes_are_done() -> None:
+def test_a_training_that_stops_early_says_in_which_of_its_passes_it_was() -> None:
     """It stops halfway between the ends of runs of one pass more each."""
     ends_ps = [astra_ns3.run(**small_run(), passes=passes).finish_ps for passes in (1, 2, 3)]
     for done, limit_ps in enumerate([ends_ps[0] // 2, *(sum(pair) // 2 for pair in pairwise(ends_ps))]):
-        with pytest.raises(LimitReached, match=rf"; NPU 0 had done {done} of 3 passes$"):
+        with pytest.raises(LimitReached, match=rf"; NPU 0 was in pass {done + 1} of 3$"):
             astra_ns3.run(**small_run(), limits=Limits(simulated_ps=limit_ps), passes=3)
     with pytest.raises(LimitReached, match=r"simulated time$"):
         astra_ns3.run(**small_run(), limits=Limits(simulated_ps=ends_ps[0] // 2))
-    with pytest.raises(Interrupted, match=r"^interrupted; NPU 0 had done [012] of 3 passes$"):
+    with pytest.raises(Interrupted, match=r"^interrupted; NPU 0 was in pass [123] of 3$"):
         astra_ns3.run(**{**small_run(), "backend": InterruptedBackend(NPUS)}, passes=3)
 
 

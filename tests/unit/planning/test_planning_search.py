@@ -221,7 +221,7 @@ def test_a_search_that_is_stopped_tells_its_bounds_and_what_it_has_not_looked_at
     first, second = search.begin()
     assert search.so_far() == (
         f"{many} plans: 0 too large for an NPU, 0 pruned by their bounds, 0 played, 2 begun, {many - 2} not looked at; "
-        f"none has ended; every other takes at least 1 us ({first.name})"
+        f"none has ended; each takes at least 1 us ({first.name})"
     )
     (third,) = search.ended(first, Played(5_500_000, 1.0))
     assert [second, third] == choices[1:3]

@@ -25,6 +25,8 @@ from support.small_run import NPUS, small_run, small_system
 import astra_ns3
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Files
+from astra_ns3.report.figures.figure import Curve
+from astra_ns3.report.figures.with_plotly import _curve
 from astra_ns3.report.pictures.kind import width_of
 from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.ports import levels, paces
@@ -113,6 +115,21 @@ def test_other_runs_stand_beside(kind: str, folder: Path, tmp_path: Path) -> Non
     assert any("second" in word for word in words_of(figure))
     with pytest.raises(InputError, match="shows one run; none can stand beside it"):
         picture(folder, "layers", beside=[astra_ns3.Result.load(other)])
+
+
+@pytest.mark.parametrize("kind", ["bandwidth", "completion", "slowdown"])
+def test_at_most_as_many_runs_as_there_are_colours_stand_beside_each_other(kind: str, folder: Path) -> None:
+    run = astra_ns3.Result.load(folder)
+    picture(folder, kind, beside=[run] * 7)
+    with pytest.raises(InputError, match=rf"'{kind}' of 9 runs, expected at most 8$"):
+        picture(folder, kind, beside=[run] * 8)
+
+
+def test_curves_of_eight_runs_all_differ(folder: Path) -> None:
+    drawn = picture(folder, "completion", beside=[astra_ns3.Result.load(folder)] * 7).axes[0].lines
+    assert len(drawn) == len({repr(getattr(line, "_dash_pattern")) for line in drawn}) == 8  # noqa: B009
+    styles = {_curve(Curve([0, 1], [0, 1], dash=dash))["line"]["dash"] for dash in range(8)}
+    assert len(styles) == 8
 
 
 FLOOR = {"time_ps": 4 * US, "share": 0.25, "where": "leaf 3's uplinks"}

@@ -333,6 +333,17 @@ def test_a_rate_that_a_control_of_windows_leaves_as_it_is_has_no_panel(copy: Pat
     assert [axes.get_ylabel() for axes in picture(copy, "rates").axes] == ["window (KB)"]
 
 
+def test_a_time_without_a_window_is_a_gap_and_no_window_of_nothing(copy: Path) -> None:
+    """A window of 20 KB, then none, which is written as 0 and is without limit, and 40 KB."""
+    (copy / "flows.parquet").unlink()
+    times = zip((1, 2, 3), (20_000, 0, 40_000), strict=True)
+    write_pairs(copy, "queue_pairs", [(time * US, 0, 1, "window_bytes", size) for time, size in times])
+    figure = picture(copy, "rates")
+    ((_, sizes),) = lines(figure)
+    assert sizes == [20, pytest.approx(float("nan"), nan_ok=True), 40, 40]
+    assert figure.axes[0].get_title(loc="right") == "gaps: no window, so without limit"
+
+
 def test_each_queue_pair_of_two_npus_has_a_line_of_its_own(copy: Path) -> None:
     rows = [(US, 0, 1, "rate_bps", 100 * 10**9), (2 * US, 0, 1, "rate_bps", 50 * 10**9)]
     write_pairs(copy, "queue_pairs", rows, [0, 3])

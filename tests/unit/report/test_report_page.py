@@ -306,6 +306,18 @@ def test_rates_are_those_of_the_pair(tmp_path: Path) -> None:
     assert trace(rate, "1 → 2")["y"][-1] == 20
 
 
+def test_a_time_without_a_window_is_a_gap(tmp_path: Path) -> None:
+    """A window of 20 KB for a third of the run, then none, which is written as 0, and one of 40 KB for a third."""
+    run = recorded_run(tmp_path / "run")
+    rows = zip((0, 1, 2), (20_000, 0, 40_000), strict=True)
+    changes = [(third * run.finish_ps // 3, 0, 1, "window_bytes", size) for third, size in rows]
+    write_pairs(tmp_path / "run", "queue_pairs", changes)
+    (window,) = [panel for panel in panels("rates", run) if panel.title == "run 0: window"]
+    sizes = trace(window, "0 → 1")["y"]
+    assert {sizes[0], sizes[len(sizes) // 2], sizes[-1]} == {20, None, 40}
+    assert sizes[len(sizes) // 2] is None
+
+
 def test_each_queue_pair_of_two_npus_has_a_line(tmp_path: Path) -> None:
     run = recorded_run(tmp_path / "run")
     write_pairs(tmp_path / "run", "queue_pairs", [(0, 0, 1, "rate_bps", 10**11), (0, 0, 1, "rate_bps", 10**10)], [0, 2])

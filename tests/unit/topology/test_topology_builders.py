@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations, pairwise, permutations
 from math import comb, factorial, prod
+from random import Random
 from typing import Any
 
 import pytest
@@ -295,6 +297,51 @@ def test_paths_over_pairs_have_as_few_hops_as_they_can_before_they_are_wide() ->
         assert nodes == [hosts[0], *(first + host for host in hosts)]
     kinds = [graph.links[graph.ports[node][port].link].kind for node, port in path(graph, tables, 0, 9)]
     assert kinds == ["injection", "scale-out", "scale-out", "injection"]
+
+
+def of_pairs(npus: int, pairs: list[list[int]]) -> Graph:
+    """Return two nodes whose NPUs forward over ``pairs``."""
+    return build(
+        "hierarchical",
+        nodes=2,
+        npus_per_node=npus,
+        scale_up={"kind": "full-mesh", "link": LINK, "pairs": pairs},
+        scale_out={"link": LINK, "switch": SWITCH},
+        forwarding={"by": "hosts", "switch": SWITCH},
+    )
+
+
+# Costs that grow with the number of links, or of different numbers, would be too large for a graph.
+@pytest.mark.parametrize(("npus", "numbers"), [(24, [1, 1200]), (8, [1, 32_000]), (300, [*range(1, 19)])])
+def test_pairs_may_have_any_numbers_of_links(npus: int, numbers: list[int]) -> None:
+    graph = of_pairs(npus, [[npu, npu + 1, numbers[npu % len(numbers)]] for npu in range(npus - 1)])
+    links = {link.rate_bps // RATE: link.cost for link in graph.links if link.kind == "scale-up"}
+    costs = [links[number] for number in sorted(numbers, reverse=True)]
+    assert costs == sorted(costs)
+    assert (npus - 1) * max(costs) < 2 * min(link.cost for link in graph.links if link.kind == "scale-out")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_paths_over_random_pairs_have_as_few_hops_as_they_can_and_then_the_least_ranks(seed: int) -> None:
+    """Every simple path is looked at: the first by hops, then by the sum of its pairs' ranks, the widest 0."""
+    draw, npus = Random(seed), 6
+    numbers = draw.sample([1, 2, 3, 5, 700, 32_000], 3)
+    joined = [(one, other) for one, other in combinations(range(npus), 2) if other == one + 1 or draw.random() < 0.3]
+    pairs = {pair: draw.choice(numbers) for pair in joined}
+    ranks = {number: rank for rank, number in enumerate(sorted(set(pairs.values()), reverse=True))}
+    rank_of = {ends: ranks[count] for (one, other), count in pairs.items() for ends in ((one, other), (other, one))}
+    graph = of_pairs(npus, [[*pair, count] for pair, count in pairs.items()])
+    tables, first = shortest_paths(graph), graph.nodes - 2 * npus
+    for source, to in permutations(range(npus), 2):
+        ways = [
+            (source, *via, to)
+            for count in range(npus - 1)
+            for via in permutations({*range(npus)} - {source, to}, count)
+            if all(ends in rank_of for ends in pairwise((source, *via, to)))
+        ]
+        best = min((len(way), sum(rank_of[ends] for ends in pairwise(way))) for way in ways)
+        taken = [node - first for node, _ in path(graph, tables, source, to)][1:]
+        assert (len(taken), sum(rank_of[ends] for ends in pairwise(taken))) == best
 
 
 def test_a_ring_inside_a_node_goes_the_shorter_way() -> None:
