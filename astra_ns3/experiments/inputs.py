@@ -19,7 +19,7 @@ from astra_ns3.experiments.changes.setting import RunFiles
 from astra_ns3.experiments.device import inside_share, lost_share, network_as_reached, slowdown_on_device
 from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.given_files import named, place, read_files, told_with_place
-from astra_ns3.experiments.jobs.flows import on_its_connections
+from astra_ns3.experiments.jobs.flows import of_tails, on_its_connections
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import (
     idle_system_keys,
@@ -215,7 +215,7 @@ def _load_inputs(
         plan, of_plan = _planned(network_config, options, endpoint_model(system_config), sharing)
         check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
-        of_plan += _of_priority(sharing, plan, options)
+        of_plan += _of_priority(sharing, plan, options) + of_tails(files.workload, plan, options.backend_name)
     of_files = *_of_system(system, system_config, network_config), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     restarts = sharing is not None and sharing.tenant.restart is not None

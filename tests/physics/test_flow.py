@@ -588,6 +588,33 @@ def test_a_warning_says_how_far_times_with_a_control_are_off(control: str, least
     )
 
 
+@pytest.mark.parametrize("parameters", ["scaled", "paper"])
+def test_a_warning_of_a_control_says_that_its_errors_are_those_of_scaled_numbers(parameters: str) -> None:
+    network = roce_star(4, congestion_control={"kind": "timely", "parameters": parameters})
+    result = astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=network, backend="flow")
+    (said,) = [words for words in result.metadata["warnings"] if "flows play" in words]
+    assert "in cases tried with parameters: scaled" in said
+    assert ("scaled, not these" in said) is (parameters == "paper")
+
+
+@pytest.mark.parametrize(
+    ("control", "backend", "flows", "warned"),
+    [
+        ("timely", "flow", 2, True),
+        ("timely", "flow", 1, False),
+        ("none", "flow", 2, False),
+        ("timely", "ns3", 2, False),
+    ],
+)
+def test_lists_are_warned_of_tails_that_flows_dont_have_with_a_control(
+    control: str, backend: str, flows: int, warned: bool
+) -> None:
+    workload = FlowList.of([*range(1, 1 + flows)], [0] * flows, [1000] * flows, [0] * flows)
+    network = roce_star(4, congestion_control=control)
+    warnings = load_inputs(workload, system_for(1), network, Options(backend=backend)).warnings
+    assert any("percentiles of slowdowns" in words for words in warnings) is warned
+
+
 @pytest.mark.parametrize(("topology", "warned"), [(STAR, False), (TREE, True)])
 def test_flows_warn_of_cut_through_where_several_switches_forward(topology: Mapping[str, Any], warned: bool) -> None:
     network = roce_network({**topology, "switch": {"buffer": "1GB", "cut_through": "64B"}}, congestion_control="none")

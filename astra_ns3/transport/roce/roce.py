@@ -246,4 +246,5 @@ def _flow_errors(keys: RoceTransport) -> str:
     if control.flow_errors_percent is None:
         return ""
     least, most = control.flow_errors_percent
-    return f"{control.kind} roughly: finish times were {least}% to {most:+}% off those of packets in cases tried"
+    off = f"finish times were {least}% to {most:+}% off those of packets in cases tried with parameters: scaled"
+    return f"{control.kind} roughly: {off}" + (", not these" if control.set_name != "scaled" else "")
