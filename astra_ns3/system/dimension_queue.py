@@ -13,17 +13,17 @@ _MOST_BEHIND = 64
 class DimensionQueue:
     """A line, and ``slots`` places to run in; ``join`` says where a newcomer stands in line.
 
-    The queues of NPU 0, 1, ... are made in that order. Only an NPU at the end of the log takes the first of its line:
-    see :mod:`astra_ns3.system.launch_order`. Without an ``order`` each NPU always takes that.
+    Only an NPU at the end of the log takes the first of its line: see :mod:`astra_ns3.system.launch_order`. Without an
+    ``order`` each NPU always takes that.
     """
 
     __slots__ = ("_entries", "_join", "_line", "_next", "_order", "_running", "_slots", "_waiting")
 
-    def __init__(self, order: LaunchOrder | None, slots: int, join: JoinRule) -> None:
+    def __init__(self, npu: int, order: LaunchOrder | None, slots: int, join: JoinRule) -> None:
         self._order = order
         self._slots = slots
         self._join = join
-        self._entries = [] if order is None else order.follow()
+        self._entries = [] if order is None else order.follow(npu)
         self._next = 0  # among the entries, what is to be started
         self._running: list[Task] = []
         self._line: list[Task] = []

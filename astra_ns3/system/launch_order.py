@@ -55,19 +55,19 @@ class LaunchOrder:
     __slots__ = ("_followers",)
 
     def __init__(self) -> None:
-        self._followers: list[list[Task]] = []
+        self._followers: dict[int, list[Task]] = {}
 
-    def follow(self) -> list[Task]:
-        """The entries of the next NPU (the first call is NPU 0's), which grow at their end; it may delete its begin."""
+    def follow(self, npu: int) -> list[Task]:
+        """The entries of an NPU, which grow at their end; it may delete its begin."""
         entries: list[Task] = []
-        self._followers.append(entries)
+        self._followers[npu] = entries
         return entries
 
     def append(self, task: Task) -> None:
         """Decide what every member starts next."""
         communicator = task.collective.request.communicator
         if communicator is None:
-            for entries in self._followers:
+            for entries in self._followers.values():
                 entries.append(task)
             return
         for npu in communicator.ranks:

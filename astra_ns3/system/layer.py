@@ -110,7 +110,8 @@ class SystemLayer:
         self._tasks: dict[int, Task] = {}  # by instance, of those
         self._slots = -(-config.active_chunks_per_dimension // config.num_queues_per_dimension)
         self._join = join_rule(config.intra_dimension_scheduling)
-        self._queues: dict[int, list[DimensionQueue]] = {}  # of each NPU, by the queue's number, made when first used
+        self._queues: dict[int, dict[int, DimensionQueue]] = {}  # of each NPU, by the queue's number; made when used
+        self._plays_nccl = config.plays_nccl
         self._jitter = StartJitter(config.start_jitter_ns * PS_PER_NS, seed) if config.start_jitter_ns else None
         self._observers = {npu: NpuObserver(npu, len(self._layer_names), len(dimensions)) for npu in observed}
         self._observer = self._observers[observed[0]]
@@ -237,17 +238,20 @@ class SystemLayer:
 
     def running(self, npu: int) -> list[int]:
         """Instances that run on ``npu``, messages included, the earliest collective's first."""
-        chunks = [task.instance for queues in self._queues.values() for task in queues[npu].running]
+        chunks = [task.instance for queue in self._queues_of(npu) for task in queue.running]
         return sorted(chunks + self.messages.running(npu) + self.storage.running(npu))
 
     def waiting(self, npu: int) -> list[int]:
         """Instances that wait on ``npu`` for a slot or their turn, the earliest collective's first."""
-        return sorted(task.instance for queues in self._queues.values() for task in queues[npu].waiting)
+        return sorted(task.instance for queue in self._queues_of(npu) for task in queue.waiting)
 
     def next_in_order(self, npu: int) -> list[int]:
         """Instances that ``npu`` has to start before any other, at most one per queue."""
-        queues = [self._queues[number][npu] for number in sorted(self._queues)]
-        return [task.instance for queue in queues if (task := queue.awaited()) is not None]
+        return [task.instance for queue in self._queues_of(npu) if (task := queue.awaited()) is not None]
+
+    def _queues_of(self, npu: int) -> list[DimensionQueue]:
+        """Return an NPU's queues, in the order of their numbers."""
+        return [self._queues[number][npu] for number in sorted(self._queues) if npu in self._queues[number]]
 
     def _issued(self, npus: Sequence[int], request: CollectiveRequest, now_ps: int) -> Collective:
         """The collective that each of these NPUs issues; without data or partners they have done it."""
@@ -272,9 +276,15 @@ class SystemLayer:
             self._tasks[task.instance] = task
             if task.queue not in self._queues:
                 order = LaunchOrder() if self._one_order else None
-                npus = range(self._network.npus)
-                self._queues[task.queue] = [DimensionQueue(order, self._slots, self._join) for _ in npus]
+                self._queues[task.queue] = {
+                    npu: DimensionQueue(npu, order, self._slots, self._join) for npu in self._queueing(request)
+                }
         return collective
+
+    def _queueing(self, request: CollectiveRequest) -> Sequence[int]:
+        """Return the NPUs that use the queues of a collective: in NCCL these are its communicator's own."""
+        own = None if self._mismatched is not None or not self._plays_nccl else request.communicator
+        return range(self._network.npus) if own is None else own.ranks
 
     def _hold(self, collective: Collective, npu: int, now_ps: int) -> None:
         """Hold a collective back until each role has issued it; then it begins on all who have.

@@ -208,5 +208,5 @@ def of_tails(workload: AnyWorkload, plan: AnyPlan, backend: str) -> list[str]:
     abilities, packets = abilities_of(backend), plan.of_packets
     if packets is None or abilities.packets or not abilities.needs_packets:
         return []
-    several = isinstance(workload, FlowList) and len(workload) > 1
+    several = isinstance(workload, FlowStream) or (isinstance(workload, FlowList) and len(workload) > 1)
     return [_TAILS] * (several and any(each.flow_errors for each in packets.transports.values()))

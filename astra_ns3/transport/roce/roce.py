@@ -247,4 +247,4 @@ def _flow_errors(keys: RoceTransport) -> str:
         return ""
     least, most = control.flow_errors_percent
     off = f"finish times were {least}% to {most:+}% off those of packets in cases tried with parameters: scaled"
-    return f"{control.kind} roughly: {off}" + (", not these" if control.set_name != "scaled" else "")
+    return f"{control.kind} roughly: {off}" + (", not these" if control.set_name != "scaled" or control.given() else "")

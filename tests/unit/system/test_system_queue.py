@@ -15,8 +15,8 @@ from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.task import Task
 
 
-def _queue(order: LaunchOrder, slots: int = 1) -> DimensionQueue:
-    return DimensionQueue(order, slots, by_priority)
+def _queue(order: LaunchOrder, slots: int = 1, npu: int = 0) -> DimensionQueue:
+    return DimensionQueue(npu, order, slots, by_priority)
 
 
 def _drain(queue: DimensionQueue) -> list[int]:
@@ -52,7 +52,7 @@ def test_what_runs_is_not_interrupted_and_slots_limit_it() -> None:
 
 def test_an_npu_follows_what_another_one_started_whatever_its_own_priorities() -> None:
     order = LaunchOrder()
-    ahead, behind = _queue(order), _queue(order)
+    ahead, behind = _queue(order), _queue(order, npu=1)
     usual, urgent = task(1), task(2, priority=9)
     ahead.add(usual)
     assert ahead.start_next() is usual
@@ -63,7 +63,7 @@ def test_an_npu_follows_what_another_one_started_whatever_its_own_priorities() -
 
 def test_an_npu_waits_for_the_chunk_that_is_next_in_order() -> None:
     order = LaunchOrder()
-    ahead, behind = _queue(order), _queue(order)
+    ahead, behind = _queue(order), _queue(order, npu=1)
     usual, urgent = task(1), task(2, priority=9)
     ahead.add(usual)
     assert ahead.start_next() is usual
@@ -76,7 +76,7 @@ def test_an_npu_waits_for_the_chunk_that_is_next_in_order() -> None:
 
 def test_the_log_forgets_what_all_npus_have_started() -> None:
     order = LaunchOrder()
-    queues = _queue(order), _queue(order)
+    queues = _queue(order), _queue(order, npu=1)
     first = task(1)
     references = getrefcount(first)
     for queue in queues:
@@ -101,7 +101,7 @@ def test_npus_that_get_chunks_at_different_times_start_them_in_the_same_order(
 ) -> None:
     choose = Random(seed).randrange
     order = LaunchOrder()
-    queues = [_queue(order, slots) for _ in range(3)]
+    queues = [_queue(order, slots, npu) for npu in range(3)]
     tasks = [task(number, priority) for number, priority in enumerate(priorities)]
     arrived = [0] * 3
     started: list[list[Task]] = [[] for _ in range(3)]
