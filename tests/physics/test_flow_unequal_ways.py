@@ -107,3 +107,29 @@ def test_a_line_that_an_event_makes_faster_makes_no_run_longer(kind: str, tmp_pa
     flows = [Flow(host, 4 + host, BYTES, start_ps=2_000) for host in range(4)]
     played = _played(network, flows, tmp_path, "flow", changes=faster)
     assert played.end_ps == pytest.approx(1_000 * ((PACKETS + 3) * FRAME_NS + 4 * DELAY_NS), rel=NEAR)
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_flowlets_take_a_line_that_comes_back_as_often_as_others(backend: str, tmp_path: Path) -> None:
+    """Two of three uplinks have carried 300 messages; 120 later ones of 120 frames spread over all three."""
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    shape = {"leaves": 2, "spines": 3, "hosts_per_leaf": 3}
+    topology = {
+        "kind": "leaf-spine",
+        **shape,
+        "link": link,
+        "switch": {"buffer": "1GB"},
+        "routing": {"kind": "flowlet"},
+    }
+    network = roce_network(topology, congestion_control="none", reliability=PATIENT)
+    ends = ((1_000, False), (2_000_000_000, True))
+    changes = [Change(at_ps, LinkTarget(6), State(up=up)) for at_ps, up in ends]
+    every_ps = 20_000_000
+    flows = [
+        Flow(host, 3 + host, size, start_ps=begin_ps + turn * every_ps)
+        for size, turns, begin_ps in ((20_000, 100, 5_000_000), (120_000, 40, 2_005_000_000))
+        for turn in range(turns)
+        for host in range(3)
+    ]
+    played = _played(network, flows, tmp_path, backend, changes=changes)
+    assert played.ports["switch0:3"]["sent_frames"] == pytest.approx(40 * 120, rel=0.05)

@@ -120,10 +120,7 @@ def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list
         return []
     if isinstance(topology, Hierarchical):
         return [f"key 'topology.shared_nics': {_ROUTED}"] * topology.routes_choose_nics
-    if not isinstance(topology, FileTopology | OwnTopology) or topology.routing.kind in PARTING:
-        return []
-    found = equal_servers(graph_as_given(topology)) if has_graph(topology) else None
-    return [] if found is None else [_ROUTED] * found.routes_choose
+    return [_ROUTED] * (topology.routing.kind not in PARTING and shares_all_nics(network))
 
 
 def shares_all_nics(network: AnyNetwork) -> bool:

@@ -80,9 +80,7 @@ def with_changes_played(
         _check_files(run, request)
     except InputError as error:
         raise wrong(f"--play: {error}; {_ADVICE}") from error
-    # With a timeline each NPU is played by itself, and ties of slowed computations may come in another order.
-    own = [name for name in run.metadata["record"] if name == "timeline"]
-    record = own if subject.whole else ("timeline", "flows")
+    record = () if subject.whole else ("timeline", "flows")
     request = replace(request, record=record, progress=progress, isolated=True)
     with _quiet():
         base = _played(request)

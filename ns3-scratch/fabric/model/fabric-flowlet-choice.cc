@@ -33,6 +33,7 @@ void
 FabricFlowletChoice::RoutesChanged()
 {
     m_flows.clear();
+    m_least.RoutesChanged();
 }
 
 } // namespace ns3

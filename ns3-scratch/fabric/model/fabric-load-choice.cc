@@ -54,4 +54,10 @@ FabricLoadChoice::Choose(const FabricFrame&,
     return best;
 }
 
+void
+FabricLoadChoice::RoutesChanged()
+{
+    m_flows.clear();
+}
+
 } // namespace ns3

@@ -26,6 +26,7 @@ class FabricLoadChoice : public FabricPathChoice
     uint32_t Choose(const FabricFrame& frame,
                     const FabricRoutes::Ports& choices,
                     const std::vector<Ptr<FabricPort>>& ports) override;
+    void RoutesChanged() override;
 
   private:
     uint32_t m_next;             //!< where to begin to look

@@ -46,7 +46,7 @@ class NodeReader:
                 return None
             if duration_ps is None:
                 duration_ps = duration_us * PS_PER_US
-            elif duration_us and abs(duration_us * PS_PER_US - duration_ps) >= PS_PER_US:
+            elif _differ(duration_us, duration_ps):
                 return None
             if control or len(data) > 1:
                 data = _parents(number, data, control, missing)
@@ -70,7 +70,7 @@ class NodeReader:
                 self._check_sender(values["comm_src"])
             parents = _parents(message.id, tuple(message.data_deps), tuple(message.ctrl_deps), self._missing)
             duration_ps = values.get("duration_ps", duration_us * PS_PER_US)
-            if duration_us and abs(duration_us * PS_PER_US - duration_ps) >= PS_PER_US:
+            if _differ(duration_us, duration_ps):
                 both = f"duration_micros is {duration_us}, and duration_ps {duration_ps}"
                 raise wrong(f"{both}; expected one duration: change both, or leave duration_ps out")
             return _MAKERS.get(kind, _other)(kind, message.id, name, parents, duration_ps, values)
@@ -93,6 +93,11 @@ class NodeReader:
     def _check_sender(self, sender: int) -> None:
         if self._rank not in (None, sender):
             raise wrong(f"comm_src is {sender}, expected {self._rank}, whose file this is")
+
+
+def _differ(duration_us: int, duration_ps: int) -> bool:
+    """Return whether two durations of a node differ by more than rounding; 0 us: it has only the exact one."""
+    return duration_us > 0 and abs(duration_us * PS_PER_US - duration_ps) >= PS_PER_US
 
 
 def _parents(
