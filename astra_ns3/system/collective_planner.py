@@ -110,7 +110,10 @@ class CollectivePlanner:
         return [self._assign(request.kind, (phase,)) for phase in phases]
 
     def _uneven(self, request: CollectiveRequest) -> list[Chunk]:
-        """The chunks of an all-to-all with counts, which are the same each time that these are issued."""
+        """The chunks of an all-to-all with counts, which are the same each time that these are issued.
+
+        NCCL's is one kernel: one chunk that waits in the first channel's queue, which each kernel of its group takes.
+        """
         dimensions = self._planner.wide_dimensions(request.dimensions)
         if not dimensions:
             return []
@@ -121,11 +124,13 @@ class CollectivePlanner:
                 dimensions,
                 self._grid.ranks_in(dimensions),
                 self._planner.algorithms(request.kind),
-                self._config.preferred_dataset_splits,
+                1 if self._nccl is not None else self._config.preferred_dataset_splits,
             )
             self._uneven_phases[key] = request.counts, request.relay, phases
         _, _, found = self._uneven_phases[key]
         _check_chunks(request, len(found))
+        if self._nccl is not None:
+            return [(phase,) for phase in found]
         return [self._assign(request.kind, (phase,)) for phase in found]
 
     def _sizes(self, request: CollectiveRequest) -> list[int]:

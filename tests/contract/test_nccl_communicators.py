@@ -14,6 +14,7 @@ import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES
+from astra_ns3.workload.files.simai import parse_simai
 
 GROUPS = {"1": range(8), "2": range(4), "3": range(4, 8), "4": range(8)}
 SYSTEM = {"collectives": "nccl", "nccl": {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}}
@@ -89,3 +90,30 @@ def test_a_communicator_s_collectives_follow_each_other(backend: str, tmp_path: 
     once = _ends_ps([("1", REDUCE_SCATTER)], backend, tmp_path / "once")["1"]
     twice = _ends_ps([("1", REDUCE_SCATTER)] * 2, backend, tmp_path / "twice")["1"]
     assert 1.8 * once < twice <= 2 * once  # an NPU's part of a ring ends before the last one's, and its next one begins
+
+
+LAYERS = ("experts -1 0 NONE 0 0 ALLTOALL_EP 16777216 0 NONE 0 0", "dense -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 268435456 0")
+
+
+def _times_us(rows: Sequence[str], experts: int, folder: Path) -> Mapping[str, float]:
+    """How long each kind of collective takes in SimAI's loop of 8 data-parallel NPUs; layers go backwards."""
+    header = f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {experts} pp: 1 ga: 1 all_gpus: 8"
+    result = astra_ns3.run(
+        workload=parse_simai("\n".join([header, str(len(rows)), *rows]), "w"),
+        system=parse_system(SYSTEM),
+        network=_network(),
+        backend="analytical",
+        output=folder,
+        record=["timeline"],
+    )
+    found: pd.DataFrame = result.collectives
+    return dict((found["end_us"] - found["start_us"]).groupby(found["kind"]).max())
+
+
+@pytest.mark.parametrize("experts", [4, 8])
+def test_all_to_alls_of_experts_never_wait_for_gradients(experts: int, tmp_path: Path) -> None:
+    """Megatron makes their communicators apart, even where their members are the same (8 of 8)."""
+    together = _times_us([LAYERS[0], LAYERS[1]], experts, tmp_path / "together")
+    alone = [_times_us([row], experts, tmp_path / row[0]) for row in LAYERS]
+    assert len(together) == len(LAYERS)
+    assert together == pytest.approx({**alone[0], **alone[1]}, rel=1e-6)

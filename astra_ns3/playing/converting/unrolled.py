@@ -132,7 +132,8 @@ class UnrolledLoop:
         advice = "" if aligned is None else f"; on a network of {_shape(aligned)} it has the loop's queues"
         return (
             f"{self.source}: its groups of NPUs end inside a dimension of {_shape(self.dimensions)}: as a graph they "
-            f"wait in one queue, in the loop they don't, so the graph may take longer{advice}",
+            "wait in one queue (not with collectives: nccl), in the loop they don't, so the graph may take "
+            f"longer{advice}",
         )
 
     @cached_property

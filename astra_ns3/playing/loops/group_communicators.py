@@ -18,8 +18,11 @@ class GroupCommunicators:
         self.groups = groups
 
     def of(self, group: ParallelGroup, stage: int) -> Communicator | None:
-        """In what a stage's collectives among a group are issued. None: the world."""
-        if group in (EXPERT, EXPERT_DATA) and self.groups.fine != self.groups.dimensions:
+        """In what a stage's collectives among a group are issued. None: the world.
+
+        As in Megatron, experts have communicators of their own, even where their groups have others' members.
+        """
+        if group in (EXPERT, EXPERT_DATA):
             return self._experts[stage]
         return self._stages[stage] if self.groups.stages > 1 else None
 

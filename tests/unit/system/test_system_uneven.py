@@ -16,9 +16,11 @@ from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import InputError, ProgramMismatch
+from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.records import Label
 from astra_ns3.system.collective_planner import CollectivePlanner
 from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.uneven import most_bytes, uneven_chunks
@@ -97,6 +99,16 @@ def test_what_can_not_be_played_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         planned(COUNTS, sizes, algorithms, **changes)
+
+
+@pytest.mark.parametrize("splits", [1, 4])
+def test_with_nccl_it_is_one_kernel_that_waits_for_the_one_before(splits: int) -> None:
+    keys = {"collectives": "nccl", "preferred-dataset-splits": splits}
+    config = parse_system(keys).with_nccl(server_named("dgx-h100"), (0, 0, 0, 0), merges=True)
+    planner = CollectivePlanner(config, Grid((4,)), OURS)
+    for _ in range(3):
+        (chunk,) = planner.chunks(uneven(COUNTS), 0)
+        assert [(phase.queue, phase.bytes) for phase in chunk] == [(0, 14)]
 
 
 def test_only_an_all_to_all_has_counts() -> None:
