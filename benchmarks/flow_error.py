@@ -10,6 +10,7 @@
     python benchmarks/flow_error.py --in-order                      all send to NPU 0, 1, 2, ..., with each control
     python benchmarks/flow_error.py --routing                       packets that take several ways over a slow core
     python benchmarks/flow_error.py --unequal                       queues that choose among ways of unequal rates
+    python benchmarks/flow_error.py --shared                        collectives whose groups share a slow line
     python benchmarks/flow_error.py --credits                       jobs on links by credit, beside too much traffic
     python benchmarks/flow_error.py --tori                          collectives that pauses stop on tori
 
@@ -445,6 +446,33 @@ def by_unequal_ways() -> Iterator[Case]:
             yield Case(case, topology, none, work, suffix=suffix, events=(other,))
 
 
+def over_shared_lines() -> Iterator[Case]:
+    """Collectives of 32 NPUs of which 8 share a slow line: rates are max-min fair but for the plain case."""
+    lasting = {"kind": "selective-repeat", "reordering_packets": 4000, "timeout": "200ms"}
+    late = {"at": "900ms", "link": ["leaf 0", "spine 0"], "delay": "1us"}
+    none = roce("none", payload=4096, reliability=lasting)
+    ways = [(f"none, {routing}", none, routing, ()) for routing in ("spray", "adaptive")]
+    ways += [("none, a change too late", none, "ecmp", (late,)), ("none", none, "ecmp", ())]
+    ways += [(control, roce(control), "ecmp", ()) for control in (*CONTROLS[1:], "hpcc-pint")]
+    algorithms = ("ring", "halvingDoubling", "direct", "doubleBinaryTree")
+    for (name, transport, routing, events), shape, each, size in product(ways, (1, 2, "NIC"), algorithms, (1, 16)):
+        switch = PFC if name.startswith(("none", "hpcc")) else MARKING
+        if isinstance(shape, int):
+            uplink = {"rate": f"{100 // shape}Gbps", "delay": "500ns"}
+            topology = clos(4, shape, 8, switch) | {"uplink": uplink, "dimensions": [8, 4]}
+        else:
+            inside = {"planes": 2, "link": {"rate": "3600Gbps", "delay": "25ns"}, "switch": switch}
+            outside = {"kind": "single-switch", "link": LINK, "switch": switch}
+            nodes = {"nodes": 4, "npus_per_node": 8, "nics_per_node": 1}
+            topology = {"kind": "hierarchical", **nodes, "scale_up": inside, "scale_out": outside}
+        system = {**HIERARCHICAL, **algorithm(each, 2), "collective-optimization": "baseline"}
+        place = f"Clos 32, 8:1 by {shape}" if isinstance(shape, int) else "servers of 8, one NIC"
+        changes = [{**change, **({} if isinstance(shape, int) else {"link": ["host 0", "scale-up 0"]})} for change in events]
+        case = f"{name}, {place}, {each}, {size} MiB"
+        work = collective("ALLREDUCE", size * MIB)
+        yield Case(case, topology | {"routing": {"kind": routing}}, transport, work, system, events=tuple(changes))
+
+
 def incasts() -> Iterator[Case]:
     """Some send to one, evenly or one of them four times as much, or each to the next: messages of 256 KiB to 4 MiB."""
     mib = 1 << 20
@@ -587,6 +615,7 @@ def main() -> None:
     parser.add_argument("--tori", action="store_true")
     parser.add_argument("--routing", action="store_true")
     parser.add_argument("--unequal", action="store_true")
+    parser.add_argument("--shared", action="store_true")
     parser.add_argument("--incasts", action="store_true")
     parser.add_argument("--in-order", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
@@ -601,6 +630,7 @@ def main() -> None:
     asked_for = by_routing() if asked.routing else on_tori() if asked.tori else asked_for
     asked_for = by_credit() if asked.credits else incasts() if asked.incasts else asked_for
     asked_for = in_order() if asked.in_order else by_unequal_ways() if asked.unequal else asked_for
+    asked_for = over_shared_lines() if asked.shared else asked_for
     for case in asked_for:
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)

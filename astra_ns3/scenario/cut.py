@@ -20,10 +20,16 @@ _INSIDE = 0
 
 @dataclass(frozen=True)
 class Cut:
-    """Links that lead out of some parts of a network: in which part each NPU is, and what the parts' links carry."""
+    """Links that lead out of some parts of a network: in which part each NPU is, and what the parts' links carry.
+
+    A flow crosses them between NPUs of different ``tiers`` and ``servers``. These are of parts: rails of a rack have
+    leaves of their own, and NPUs of a server reach each other inside it.
+    """
 
     name: str
     parts: Numbers
+    tiers: Numbers
+    servers: Numbers
     rate_bps: int
 
 
@@ -41,16 +47,25 @@ def cut_named(name: str, graph: Graph, npus: Sequence[int]) -> Cut:
 
 def _cut(name: str, graph: Graph, levels: Numbers, level: int, npus: Sequence[int]) -> Cut:
     """Return the cut around parts whose highest level inside is ``level``."""
-    part_of = _parts(graph, levels, level)
-    parts = np.array([part_of[graph.npu_host[npu]] for npu in npus])
-    having = set(parts.tolist())
+    servers = _joined(graph, levels, _INSIDE, boxes=not _are_groups(graph))
+    parts, tiers = servers, servers
+    if level > _INSIDE:
+        parts = _joined(graph, levels, level, boxes=True)
+        tiers = _joined(graph, levels, level, boxes=graph.inside_levels > 0)
+    hosts = [graph.npu_host[npu] for npu in npus]
+    having = {tiers[host] for host in hosts}
     rate_bps = sum(
         link.rate_bps
         for link in graph.links
         for near, far in ((link.a, link.b), (link.b, link.a))
-        if levels[near] <= level and part_of[near] in having and part_of[far] != part_of[near]
+        if levels[near] <= level and tiers[near] in having and tiers[far] != tiers[near] and graph.leads_out(link)
     )
-    return Cut(name, parts, rate_bps)
+    return Cut(name, *(np.array([of_node[host] for host in hosts]) for of_node in (parts, tiers, servers)), rate_bps)
+
+
+def _are_groups(graph: Graph) -> bool:
+    """Return whether boxes of hosts aren't servers, but a dragonfly's groups: nothing is inside of servers."""
+    return all(graph.leads_out(link) for link in graph.links)
 
 
 def _levels(graph: Graph) -> Numbers:
@@ -67,17 +82,17 @@ def _level_of_cuts(graph: Graph, levels: Numbers) -> dict[str, int]:
     return found
 
 
-def _parts(graph: Graph, levels: Numbers, level: int) -> list[int]:
-    """Return for each node the part that it is in: nodes that links between inner nodes, and boxes, join.
+def _joined(graph: Graph, levels: Numbers, level: int, *, boxes: bool) -> list[int]:
+    """Return for each node the part that it is in: nodes that links between inner nodes join, and ``boxes``.
 
-    Links between servers join racks, but no servers.
+    Links between servers join racks, but no servers. What is inside servers joins those, and racks with their boxes.
     """
     inside = levels <= level
     pairs = [
         (link.a, link.b)
         for link in graph.links
-        if inside[link.a] and inside[link.b] and (level > _INSIDE or not graph.leads_out(link))
+        if inside[link.a] and inside[link.b] and (boxes if not graph.leads_out(link) else level > _INSIDE)
     ]
     first_of: dict[int, int] = {}
-    pairs += [(host, first_of.setdefault(box, host)) for host, box in enumerate(graph.host_boxes)]
+    pairs += [(host, first_of.setdefault(box, host)) for host, box in enumerate(graph.host_boxes) if boxes]
     return joined(graph.nodes, pairs)

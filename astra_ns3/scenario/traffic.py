@@ -143,5 +143,7 @@ def _mean_bps(config: TrafficConfig, graph: Graph, npus: Sequence[int], receiver
 
 
 def crossing_share(cut: Cut, receivers: Receivers) -> float:
-    """Return the share of flows that leave a part of a cut, all NPUs sending alike."""
-    return float(np.mean(receivers.leaving(cut.parts)))
+    """Return the share of flows that cross a cut, all NPUs sending alike."""
+    _, both = np.unique([cut.tiers, cut.servers], axis=1, return_inverse=True)
+    leaving = receivers.leaving(cut.tiers) + receivers.leaving(cut.servers) - receivers.leaving(both)
+    return float(np.mean(leaving))

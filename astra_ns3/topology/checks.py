@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from astra_ns3.config.topology.routing import ADAPTIVE, VALIANT, RoutingConfig
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, longest_path, round_trip_ps, slowest_path
@@ -51,6 +53,18 @@ def unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
                     "(there may be more such) and shares traffic evenly: the slower is the limit; see routing.weighted"
                 ]
     return []
+
+
+def narrows(graph: Graph) -> bool:
+    """Return whether some switch may get more from below than its lines up carry, or has neighbours in its own row."""
+    levels = np.array([0] * graph.hosts + [*(graph.switch_levels or (1,) * graph.switches)])
+    ports = graph.adjacency
+    for node in range(graph.hosts, graph.nodes):
+        rates_bps, others = ports.rates_bps[ports.of(node)], levels[ports.peers[ports.of(node)]]
+        up_bps, below_bps = (rates_bps[each].sum() for each in (others > levels[node], others < levels[node]))
+        if (others == levels[node]).any() or 0 < up_bps < below_bps:
+            return True
+    return False
 
 
 def idle_routing(routing: RoutingConfig, choosing: Iterable[str], graph: Graph, tables: RouteTables) -> list[str]:

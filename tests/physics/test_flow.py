@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -716,10 +716,38 @@ def test_flows_warn_of_trees_at_rates_that_are_shared_evenly(
     plan = plan_network(roce_star(16, congestion_control="none", window=window), EndpointModel(), changes)
     backend = create_backend("flow", plan, seed=1, recorder=RecorderOptions())
     backend.register_schedule(lookup(CollectiveKind.ALL_REDUCE, algorithm, 16))
-    said = [line for line in backend.warnings() if "% to +17% off" in line]
+    said = [line for line in backend.warnings() if "-28% to +17% off" in line]
     backend.close()
     assert len(said) == bool(words)
     assert all(words in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("control", "routing", "uplink", "algorithm", "words"),
+    [
+        ("none", "ecmp", "100Gbps", "doubleBinaryTree", ()),
+        ("dcqcn", "ecmp", "100Gbps", "doubleBinaryTree", ("trees over",)),
+        ("dcqcn", "ecmp", "100Gbps", "ring", ()),
+        ("dcqcn", "ecmp", "400Gbps", "doubleBinaryTree", ()),
+        ("none", "spray", "100Gbps", "doubleBinaryTree", ("trees over", "several ways over")),
+        ("none", "adaptive", "100Gbps", "ring", ("several ways over",)),
+        ("none", "spray", "400Gbps", "doubleBinaryTree", ()),
+    ],
+)
+def test_flows_warn_of_trees_and_of_several_ways_over_a_slow_core(
+    control: str, routing: str, uplink: str, algorithm: str, words: Sequence[str]
+) -> None:
+    """Eight hosts at 100 Gb/s have 200 or 800 Gb/s upwards."""
+    leaves = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 8, "routing": {"kind": routing}}
+    topology = {**leaves, "link": LINK, "uplink": {**LINK, "rate": uplink}, "switch": {"buffer": "32MiB", "pfc": {}}}
+    repeat = {"kind": "selective-repeat", "reordering_packets": 1000, "timeout": "20ms"}
+    network = roce_network(topology, congestion_control=control, reliability=repeat)
+    workload = parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {MIB} 0\n", "micro")
+    system = system_for(1, **{"all-reduce-implementation": [algorithm]})
+    result = astra_ns3.run(workload=workload, system=system, network=network, backend="flow")
+    said = [line for line in result.metadata["warnings"] if "slow core" in line]
+    assert len(said) == len(words)
+    assert all(word in line for word, line in zip(words, said, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.changes import State, states_in_time
-from astra_ns3.topology.checks import unequal_ways
+from astra_ns3.topology.checks import narrows, unequal_ways
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
 from astra_ns3.transport.network_outline import SwitchOutline
@@ -69,7 +69,15 @@ _ACKNOWLEDGED = (
 )
 _EVENLY = (
     "because of {}, flows share lines evenly, not in the order of their bytes (docs/flow.md): finish times over "
-    "several switches, and of trees, were -28% to +17% off; {}use --backend ns3"
+    "several switches were -28% to +17% off, of trees -28% to +87%; {}use --backend ns3"
+)
+_TREES = (
+    "flows share lines evenly, not in the order of their bytes (docs/flow.md): trees over a slow core took up to 86% "
+    "longer than with packets; use --backend ns3"
+)
+_SPREAD = (
+    "packets take several ways over a slow core, and flows share it evenly (docs/flow.md): finish times were -56% to "
+    "+8% off; use --backend ns3"
 )
 _OF_CHANGES = (
     "failures or changes of delays or weights",
@@ -143,10 +151,13 @@ class FlowBackend(SessionBackend):
         self._short += [_TCP_AND_DELAYS] if delays and any(map(_window_grows, plan.transports.values())) else []
         later = later_transports(plan).items()
         self._short += [_WINDOWS] if any(_keeps_window(plan.transports[kind], now) for kind, now in later) else []
-        self._short += [_PARTED] if self._rough and plan.config.topology.routing.kind in PARTING else []
+        parts = plan.config.topology.routing.kind in PARTING
+        self._short += [_PARTED] if self._rough and parts else []
         self._short += [_UNEQUAL] if _chooses_unequal(plan) else []
         self._has_collectives = self._has_trees = False
         self._on_switches = plan.graph.switches > 1
+        self._narrow = (bool(self._rough) or parts) and narrows(plan.graph)
+        self._spread = [_SPREAD] if self._narrow and not self._rough and not _chooses_unequal(plan) else []
         evenly = [_OF_CHANGES] * moves_bytes(plan) or [_OF_WINDOWS] * windows_close(plan)
         self._evenly = [] if self._rough else evenly  # with a control rates are shared evenly anyway
         self._in_turns = any(each.pair_of_message or each.takes_turns for each in plan.transports.values())
@@ -171,12 +182,15 @@ class FlowBackend(SessionBackend):
         turns = [_PAIRS] if self._in_turns and self._has_collectives else []
         meets = self._has_trees or (self._on_switches and counts["messages"] > 1)
         turns += [_EVENLY.format(why, how) for why, how in self._evenly if meets]
+        turns += [_TREES] if self._narrow and self._has_trees else []
+        turns += self._spread if counts["messages"] > 1 else []
         return [*super().warnings(), *rough, *self._short, *turns, *bounds, *([_LOST] if loses else [])]
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule; raises BackendError if it can't be played."""
         self._has_collectives |= schedule.ranks > _ENDS
-        self._has_trees = self._has_trees or (bool(self._evenly) and _branches(schedule))
+        matters = self._narrow or bool(self._evenly)
+        self._has_trees = self._has_trees or (matters and _branches(schedule))
         return super().register_schedule(schedule)
 
 

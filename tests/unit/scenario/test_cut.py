@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
 from astra_ns3.workload.generators.receivers import Receivers
 
-G = 10**9
+G, FAR = 10**9, 10**9
 LINK, FAST = {"rate": "100Gbps", "delay": "1us"}, {"rate": "400Gbps", "delay": "1us"}
 SWITCH = {"buffer": "1MB"}
 
@@ -46,6 +48,17 @@ RAILS = graph(
     switch=SWITCH,
 )
 
+TWO_RACKS = graph(
+    kind="rail-optimised",
+    nodes=4,
+    npus_per_node=3,
+    nodes_per_leaf=2,
+    scale_up={"link": FAST, "switch": SWITCH},
+    spines=2,
+    link=LINK,
+    switch=SWITCH,
+)
+DRAGONFLY = graph(kind="dragonfly", a=2, p=2, h=1, link=LINK, switch=SWITCH)
 SHARED_NICS = shared_nics()
 
 
@@ -60,6 +73,8 @@ SHARED_NICS = shared_nics()
         (CLOS, "hosts", range(320), 320, 320 * 100 * G),
         (CLOS, "racks", range(320), 20, 20 * 4 * 400 * G),
         (RAILS, "hosts", range(8), 4, 8 * 100 * G),  # a server's links outwards, not those inside
+        (TWO_RACKS, "racks", range(12), 2, 6 * 2 * 100 * G),
+        (DRAGONFLY, "hosts", range(12), 12, 12 * 100 * G),
         (SHARED_NICS, "hosts", range(12), 3, 3 * 2 * 100 * G),
         (SHARED_NICS, "racks", range(8), 1, 2 * 100 * G),  # both servers are on one leaf
     ],
@@ -133,3 +148,47 @@ def test_a_cut_counts_what_crosses_it() -> None:
     cut = cut_named("racks", LEAVES, range(12))
     assert crossing_share(cut, Receivers(12)) == pytest.approx(8 / 11)
     assert crossing_share(cut, Receivers(12, cut.parts.tolist(), 0.25)) == pytest.approx(0.75)
+
+
+def _distances(graph: Graph, start: int) -> dict[int, int]:
+    """Return the cost of a shortest way from a host to each node, hosts forwarding nothing."""
+    found, edge = {start: 0}, [(0, start)]
+    while edge:
+        far, node = heappop(edge)
+        if far > found[node] or (node < graph.hosts and node != start):
+            continue
+        for link in graph.links:
+            if node in (link.a, link.b):
+                other, cost = link.a + link.b - node, far + link.cost
+                if cost < found.get(other, cost + 1):
+                    found[other] = cost
+                    heappush(edge, (cost, other))
+    return found
+
+
+@pytest.mark.parametrize("network", [LEAVES, RAILS, TWO_RACKS, DRAGONFLY, SHARED_NICS])
+@pytest.mark.parametrize("name", ["hosts", "racks", "leaf"])
+def test_flows_that_cross_are_those_whose_shortest_ways_have_a_link_of_the_cut(network: Graph, name: str) -> None:
+    """Links of hosts lead out of servers; links of racks and leaves lead from a leaf to another switch outside."""
+    words = ("leaf",) if name != "hosts" else ()
+    leaves = {network.hosts + at for at, own in enumerate(network.switch_names) if own.lower().startswith(words)}
+    ends = [(link.a, link.b) for link in network.links if network.leads_out(link)]
+    if name == "hosts":
+        cut = [(a, b) for a, b in ends if not network.is_outside(a) or not network.is_outside(b)]
+    else:
+        cut = [(a, b) for a, b in ends if leaves & {a, b} and network.is_outside(a) and network.is_outside(b)]
+    if network is DRAGONFLY and name != "hosts":
+        pytest.skip("routers of a dragonfly are no leaves")
+    hosts = network.npu_host
+    from_host = {host: _distances(network, host) for host in hosts}
+    crossing = 0
+    for one, other in permutations(hosts, 2):
+        there, back = from_host[one], from_host[other]
+        costs = {frozenset((link.a, link.b)): link.cost for link in network.links}
+        crossing += any(
+            there.get(near, FAR) + costs[frozenset((near, far))] + back.get(far, FAR) == there[other]
+            for a, b in cut
+            for near, far in ((a, b), (b, a))
+        )
+    found = cut_named(name, network, range(len(hosts)))
+    assert crossing_share(found, Receivers(len(hosts))) == pytest.approx(crossing / len(hosts) / (len(hosts) - 1))
