@@ -461,13 +461,15 @@ def over_shared_lines() -> Iterator[Case]:
             uplink = {"rate": f"{100 // shape}Gbps", "delay": "500ns"}
             topology = clos(4, shape, 8, switch) | {"uplink": uplink, "dimensions": [8, 4]}
         else:
-            inside = {"planes": 2, "link": {"rate": "3600Gbps", "delay": "25ns"}, "switch": switch}
+            planes = 1 if routing == "ecmp" else 2
+            inside = {"planes": planes, "link": {"rate": "3600Gbps", "delay": "25ns"}, "switch": switch}
             outside = {"kind": "single-switch", "link": LINK, "switch": switch}
             nodes = {"nodes": 4, "npus_per_node": 8, "nics_per_node": 1}
             topology = {"kind": "hierarchical", **nodes, "scale_up": inside, "scale_out": outside}
         system = {**HIERARCHICAL, **algorithm(each, 2), "collective-optimization": "baseline"}
         place = f"Clos 32, 8:1 by {shape}" if isinstance(shape, int) else "servers of 8, one NIC"
-        changes = [{**change, **({} if isinstance(shape, int) else {"link": ["host 0", "scale-up 0"]})} for change in events]
+        nic = {} if isinstance(shape, int) else {"link": ["host 0", "scale-up 0"]}
+        changes = [{**change, **nic} for change in events]
         case = f"{name}, {place}, {each}, {size} MiB"
         work = collective("ALLREDUCE", size * MIB)
         yield Case(case, topology | {"routing": {"kind": routing}}, transport, work, system, events=tuple(changes))

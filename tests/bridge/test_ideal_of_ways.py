@@ -259,3 +259,47 @@ def test_flowlets_of_a_permutation_end_when_packets_do() -> None:
     flows = FlowList.of([*range(16)], [(npu + 5) % 16 for npu in range(16)], [2_000_000] * 16, [0] * 16)
     ends = [played(flowlets("100Gbps"), flows, backend).finish_ps for backend in ("flow", "ns3")]
     assert ends[0] == pytest.approx(ends[1], rel=0.03)
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize("routing", ["spray", "adaptive"])
+@pytest.mark.parametrize("planes", [2, 3])
+def test_a_message_on_one_of_its_host_s_planes_takes_its_ideal(backend: str, routing: str, planes: int) -> None:
+    """A queue pair keeps to one port of its host, by a hash: 24 frames of 4,178 B at 400 Gb/s, over two lines."""
+    link = {"rate": "400Gbps", "delay": "500ns"}
+    switch = {"buffer": "32MiB", "pfc": {}}
+    inside = {"planes": planes, "link": link, "switch": switch}
+    outside = {"kind": "single-switch", "link": link, "switch": switch}
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": inside, "scale_out": outside}
+    transport = {"kind": "roce", "payload": 4096, "congestion_control": "none", "reliability": "selective-repeat"}
+    config = parse_network({"topology": {**nodes, "routing": {"kind": routing}}, "transport": transport})
+    flows = FlowList.of([0, 1], [1, 2], [24 * 4096] * 2, [0, 10**9])
+    result = astra_ns3.run(workload=flows, system=small_system(), network=config, backend=backend, record=["flows"])
+    took = (result.flows["end_ps"] - result.flows["start_ps"]).to_numpy()
+    assert took == pytest.approx(result.flows["ideal_ps"].to_numpy(), rel=1e-3)
+    assert took == pytest.approx((24 + 1) * 4178 * 8 / 0.4 + 2 * 500_000, rel=0.005)
+
+
+def test_a_bound_is_a_whole_way_s() -> None:
+    """Between a dragonfly's groups each way has a line of 5 us, some at the second step and some at the first."""
+    line, far = {"rate": "100Gbps", "delay": "100ns"}, {"rate": "100Gbps", "delay": "5us"}
+    switch = {"buffer": "64MB", "pfc": {}}
+    groups = {"kind": "dragonfly", "a": 4, "p": 2, "h": 1, "link": line, "global_link": far, "switch": switch}
+    repeat = {"kind": "selective-repeat", "reordering_packets": 1000, "timeout": "20ms"}
+    transport = {"kind": "roce", "payload": 4096, "congestion_control": "none", "reliability": repeat}
+    config = parse_network({"topology": {**groups, "routing": {"kind": "spray"}}, "transport": transport})
+    took: dict[str, int] = {}
+    for backend in ("ns3", "flow"):
+        result = astra_ns3.run(
+            workload=FlowList.of([0], [22], [1000], [0]),
+            system=small_system(),
+            network=config,
+            backend=backend,
+            record=["flows"],
+        )
+        took[backend] = int((result.flows["end_ps"] - result.flows["start_ps"]).iloc[0])
+        ideal_ps = int(result.flows["ideal_ps"].iloc[0])
+    least_ps = 5_000_000 + 4 * 100_000
+    assert least_ps < ideal_ps < least_ps + 5 * 1100 * 80
+    assert took["flow"] == pytest.approx(ideal_ps, abs=20)
+    assert took["ns3"] >= ideal_ps

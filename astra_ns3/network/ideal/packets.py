@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
-from astra_ns3.network.ideal.ways import Way, packets_part, plain_way, single_ways, widest_way
+from astra_ns3.network.ideal.ways import Way, packets_part, plain_way, single_ways, widest_ways
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.transport import Frames
@@ -38,6 +38,7 @@ class PacketIdeal:
         self._ways: dict[Ways, int] = {}
         self._known: dict[tuple[str, Ways, int], int] = {}
         self._parts = packets_part(plan)
+        self._splits = any(each.message_parts > 1 for each in plan.transports.values())
         self._differ = not self._parts and plan.ways_differ
         self._rounding_ps = plan.time_rounding_ps
 
@@ -82,8 +83,9 @@ class PacketIdeal:
         ends = self._members[from_class][0], self._members[to_class][-1]
         if self._differ:
             return single_ways(self._plan.graph, self._plan.tables, *ends)
-        find = widest_way if self._parts else plain_way
-        return (find(self._plan.graph, self._plan.tables, *ends),)
+        if self._parts:
+            return widest_ways(self._plan.graph, self._plan.tables, *ends, all_ports=self._splits)
+        return (plain_way(self._plan.graph, self._plan.tables, *ends),)
 
     def _times(self, kind: str, ways: Ways, sizes: Numbers) -> Numbers:
         transport = self._plan.transports[kind]
@@ -133,9 +135,10 @@ def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
     latest of: any line before, where it or the group's first waited for the group before, then each line between once,
     and the slowest of these again for every other frame of the group.
     """
-    delay_ps, rates, cut_through, widths, _ = way
+    delay_ps, rates, cut_through, widths, _, singles = way
     if widths:
-        return _wide_ps(way, frames, rounding_ps) + delay_ps
+        together_ps = _wide_ps(way, frames, rounding_ps) + delay_ps
+        return np.maximum(together_ps, _single_ps(singles, frames, rounding_ps)) if singles else together_ps
     if any(cut_through):
         return _cut_through_ps(rates, cut_through, frames, rounding_ps) + delay_ps
     left = [np.zeros(1, dtype=np.int64) for _ in rates]
@@ -180,6 +183,17 @@ def _wide_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
         every = sum((count * _frame_ps(size, rate, rounding_ps) for count, size in frames), np.zeros(1, dtype=np.int64))
         passed = (every / width).astype(np.int64) + _elsewhere_ps(way, line, smallest, rounding_ps)
         longest = np.maximum(longest, passed)
+    return longest
+
+
+def _single_ps(ways: Ways, frames: Frames, rounding_ps: int) -> Numbers:
+    """Return the least time of the longest of the frames by itself, which takes one of the ways."""
+    longest = np.zeros(max(len(count) for count, _ in frames), dtype=np.int64)
+    for count, size in frames:
+        times = np.zeros(len(size), dtype=np.int64)
+        for each in np.unique(size[count > 0] if len(count) == len(size) else size).tolist():
+            times[size == each] = _fastest_ps(ways, [(np.ones(1, dtype=np.int64), np.full(1, each))], rounding_ps)[0]
+        longest = np.maximum(longest, np.where(count > 0, times, 0))
     return longest
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
@@ -17,9 +18,10 @@ _MOST_WAYS = 64
 
 
 class Way(NamedTuple):
-    """One way, or a bound on several: at each step the fastest line, the least delay, all rates together."""
+    """One way, or a bound on several: at each step the fastest line, and all rates together."""
 
     delay_ps: int
+    """Of a bound, the least that all lines of some way have."""
     rates_bps: tuple[int, ...]
     cut_through: tuple[int, ...]
     """The bytes of a frame that each switch between two lines waits for before it sends the frame on, 0 for all."""
@@ -27,10 +29,13 @@ class Way(NamedTuple):
     """By step, how many times its rate all lines that may be taken have together; empty: one way."""
     alike: bool = True
     """At each step of a bound all lines have one rate and lead to switches that cut through alike."""
+    singles: tuple[Way, ...] = ()
+    """Of a bound, each of its ways once, since each frame takes one; none where too many differ."""
 
     def back(self) -> Way:
         """Return the way of an answer."""
-        return Way(self.delay_ps, self.rates_bps[::-1], self.cut_through[::-1], self.widths[::-1], self.alike)
+        singles = tuple(each.back() for each in self.singles)
+        return Way(self.delay_ps, self.rates_bps[::-1], self.cut_through[::-1], self.widths[::-1], self.alike, singles)
 
 
 def packets_part(plan: NetworkPlan) -> bool:
@@ -58,19 +63,29 @@ def single_ways(graph: Graph, tables: RouteTables, source: int, destination: int
     Raises InputError if nothing leads there.
     """
     onward = _onward(graph, tables, source, destination)
+    found = _singles(graph, onward, source, destination)
+    if found is None:
+        bound = _bound(graph, tables, onward[source], destination)
+        return () if bound is None else (bound._replace(widths=(1.0,) * len(bound.rates_bps)),)
+    return found or (plain_way(graph, tables, source, destination),)
+
+
+def _singles(
+    graph: Graph, onward: Mapping[int, Sequence[Port]], source: int, destination: int
+) -> tuple[Way, ...] | None:
+    """Return each way by the ports that lead on; none if they lead nowhere or in a circle; None: too many differ."""
     before = TopologicalSorter({node: [port.peer for port in ports] for node, ports in onward.items()})
     try:
         order = [node for node in before.static_order() if node != destination]
     except CycleError:
-        return (plain_way(graph, tables, source, destination),)
+        return ()
     behind: dict[int, tuple[Way, ...]] = {destination: (Way(0, (), ()),)}
     for node in order:
         found = dict.fromkeys(_longer(graph, port, way) for port in onward[node] for way in behind[port.peer])
         if len(found) > _MOST_WAYS:
-            bound = widest_way(graph, tables, source, destination)
-            return (bound._replace(widths=(1.0,) * len(bound.rates_bps)),)
+            return None
         behind[node] = tuple(found)
-    return behind[source] or (plain_way(graph, tables, source, destination),)
+    return behind[source]
 
 
 def _onward(graph: Graph, tables: RouteTables, source: int, destination: int) -> dict[int, list[Port]]:
@@ -97,35 +112,78 @@ def _head_bytes(graph: Graph, node: int) -> int:
     return graph.switch_configs[node - graph.hosts].cut_through_bytes or 0 if node >= graph.hosts else 0
 
 
-def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:
-    """Return a bound on all equal ways together; the plain way where there is one only.
+def widest_ways(
+    graph: Graph, tables: RouteTables, source: int, destination: int, *, all_ports: bool
+) -> tuple[Way, ...]:
+    """Return for each port that a host may send by a bound on all equal ways from there; plain where there is one way.
 
-    Where equal ways have different numbers of lines the bound ends with the shortest of them: what lies behind is not
+    ``all_ports``: a message may take several of the host's ports at once, as when queue pairs split it: one bound.
+    Where equal ways have different numbers of lines a bound ends with the shortest of them: what lies behind is not
     on every way. Raises InputError if nothing leads there.
     """
-    steps = _steps(graph, tables, source, destination)
-    if steps is None or all(len(step) == 1 for step in steps):
-        return plain_way(graph, tables, source, destination)
+    onward = _onward(graph, tables, source, destination)
+    ports = onward[source]
+    found: dict[Way, None] = {}
+    for first in [ports] if all_ports else [[port] for port in ports]:
+        bound = _bound(graph, tables, first, destination)
+        if bound is None or not ports:
+            return (plain_way(graph, tables, source, destination),)
+        singles = _singles(graph, {**onward, source: first}, source, destination) or ()
+        found[bound._replace(singles=singles) if bound.widths else bound] = None
+    return tuple(found) or (plain_way(graph, tables, source, destination),)
+
+
+def _bound(graph: Graph, tables: RouteTables, first: Sequence[Port], destination: int) -> Way | None:
+    """Return a bound on all equal ways by some ports of a host, without widths for one way; None: there are none."""
+    steps = _steps(graph, tables, first, destination)
+    if steps is None:
+        return None
     links = [[graph.links[port.link] for port in step] for step in steps]
     heads = [{_head_bytes(graph, port.peer) for port in step} for step in steps[:-1]]
     fastest = [max(link.rate_bps for link in step) for step in links]
+    several = any(len(step) > 1 for step in steps)
     return Way(
-        sum(min(link.delay_ps for link in step) for step in links),
+        _least_delay_ps(graph, tables, first, destination),
         tuple(fastest),
         tuple(min((head for head in step if head), default=0) for step in heads),
-        tuple(sum(link.rate_bps for link in step) / rate for step, rate in zip(links, fastest, strict=True)),
+        tuple(sum(link.rate_bps for link in step) / rate for step, rate in zip(links, fastest, strict=True))
+        if several
+        else (),
         all(len({link.rate_bps for link in step}) == 1 for step in links) and all(len(step) == 1 for step in heads),
     )
 
 
-def _steps(graph: Graph, tables: RouteTables, source: int, destination: int) -> list[list[Port]] | None:
+def _steps(graph: Graph, tables: RouteTables, first: Sequence[Port], destination: int) -> list[list[Port]] | None:
     """Return the lines of each step of all equal ways, as far as all of them go; None if they lead nowhere."""
-    nodes: list[int] = [source]
-    steps: list[list[Port]] = []
-    while not steps or all(node >= graph.hosts for node in nodes):
-        taken = [graph.ports[node][port] for node in nodes for port in dict.fromkeys(tables.towards(node, destination))]
-        if not taken or len(steps) > graph.nodes:
+    steps = [[*first]]
+    while True:
+        if not steps[-1] or len(steps) > graph.nodes:
             return None
-        nodes = list(dict.fromkeys(one.peer for one in taken))
-        steps.append(taken)
-    return steps
+        nodes = list(dict.fromkeys(one.peer for one in steps[-1]))
+        if any(node < graph.hosts for node in nodes):
+            return steps
+        steps.append(
+            [graph.ports[node][port] for node in nodes for port in dict.fromkeys(tables.towards(node, destination))]
+        )
+
+
+def _least_delay_ps(graph: Graph, tables: RouteTables, first: Sequence[Port], destination: int) -> int:
+    """Return the least delay that the lines of one whole way have together."""
+    edge: dict[int, int] = {}
+    _shorten(graph, edge, first, 0)
+    found: list[int] = []
+    while edge:
+        found += [delay_ps for node, delay_ps in edge.items() if node < graph.hosts]
+        onward: dict[int, int] = {}
+        for node, delay_ps in edge.items():
+            if node >= graph.hosts:
+                ports = [graph.ports[node][port] for port in tables.towards(node, destination)]
+                _shorten(graph, onward, ports, delay_ps)
+        edge = onward
+    return min(found)
+
+
+def _shorten(graph: Graph, edge: dict[int, int], ports: Iterable[Port], before_ps: int) -> None:
+    for port in ports:
+        delay_ps = before_ps + graph.links[port.link].delay_ps
+        edge[port.peer] = min(edge.get(port.peer, delay_ps), delay_ps)

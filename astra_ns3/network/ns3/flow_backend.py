@@ -77,7 +77,7 @@ _TREES = (
 )
 _SPREAD = (
     "packets take several ways over a slow core, and flows share it evenly (docs/flow.md): finish times were -56% to "
-    "+8% off; use --backend ns3"
+    "+17% off; use --backend ns3"
 )
 _OF_CHANGES = (
     "failures or changes of delays or weights",
@@ -111,7 +111,7 @@ _PARTED = (
 )
 _UNEQUAL = (
     "queues of packets choose among equally short ways of unequal rates by what waits, and flows share these as if all "
-    "lines into a switch were full (docs/flow.md): finish times of collectives were -5% to +9% off, of a few senders "
+    "lines into a switch were full (docs/flow.md): finish times of collectives were -17% to +9% off, of a few senders "
     "-58% to +99%; use --backend ns3"
 )
 _PAIRS = (

@@ -128,21 +128,6 @@ FabricNetDevice::ChoosePort(uint32_t destination, uint32_t flowHash) const
                                              : pin->second % choices.count];
 }
 
-std::vector<uint32_t>
-FabricNetDevice::GetChoices(uint32_t destination) const
-{
-    if (m_ports.size() == 1)
-    {
-        return {0};
-    }
-    if (m_pins.contains(destination))
-    {
-        return {ChoosePort(destination, 0)};
-    }
-    const FabricRoutes::Ports choices = m_routes.Find(destination);
-    return {choices.first, choices.first + choices.count};
-}
-
 void
 FabricNetDevice::SetChannel(Ptr<FabricChannel> channel)
 {

@@ -54,8 +54,6 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
      * \return the port that the flow takes, or NO_PORT; the only port is always taken
      */
     uint32_t ChoosePort(uint32_t destination, uint32_t flowHash) const;
-    /// \param destination a host \return the ports that flows to it may be given
-    std::vector<uint32_t> GetChoices(uint32_t destination) const;
     /// \param channel the cable
     void SetChannel(Ptr<FabricChannel> channel);
     /// \param baseAddress IPv4 address of host 0, in host byte order

@@ -47,6 +47,11 @@ KeyOf(const RocePath& path, uint32_t kind)
         key.push_back(std::bit_cast<uint64_t>(width));
     }
     key.insert(key.end(), path.heads.begin(), path.heads.end());
+    for (const RoceWholeWay& way : path.wholes)
+    {
+        key.push_back(static_cast<uint64_t>(way.delayPs));
+        key.push_back(std::bit_cast<uint64_t>(way.psPerByte));
+    }
     return key;
 }
 } // namespace
@@ -612,7 +617,7 @@ FlowMessageTransport::Deliver(Queue& queue,
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const auto bytes = static_cast<double>(FlowPackets(kind, message.bytes).WireBytes(kind));
     const int64_t wirePs = std::llround(bytes / BytesPerPs(queue.narrowestBps));
-    // The path may have all ports of a host together, but the queue pair has one of them.
+    // What its shares make of some line may be less than what all equal lines have together.
     const int64_t ownPs = std::max(AlonePs(kind, way.path, message.bytes) + way.answerPs, wirePs);
     int64_t latencyPs = ownPs - wirePs;
     if (m_queued)

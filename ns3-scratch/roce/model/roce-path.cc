@@ -5,6 +5,7 @@
 #include "fabric-units.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,6 +17,80 @@ namespace
 {
 constexpr uint32_t MOST_SWITCHES = 1000; // a longer path is a loop in the routing tables
 constexpr std::size_t USUAL_LINES = 6;   // of a path through three tiers
+constexpr std::size_t MOST_WHOLE_WAYS = 64;
+
+using WholeWays = std::vector<RoceWholeWay>;
+
+/// \param ways that are each the fastest for some frame \param other one more
+void
+Add(WholeWays& ways, const RoceWholeWay& other)
+{
+    const auto isNoFaster = [](const RoceWholeWay& slow, const RoceWholeWay& fast) {
+        return fast.delayPs <= slow.delayPs && fast.psPerByte <= slow.psPerByte;
+    };
+    if (std::any_of(ways.begin(), ways.end(), [&](const RoceWholeWay& way) {
+            return isNoFaster(other, way);
+        }))
+    {
+        return;
+    }
+    std::erase_if(ways, [&](const RoceWholeWay& way) { return isNoFaster(way, other); });
+    ways.push_back(other);
+    if (ways.size() > MOST_WHOLE_WAYS) // a bound on all
+    {
+        RoceWholeWay least = other;
+        for (const RoceWholeWay& way : ways)
+        {
+            least.delayPs = std::min(least.delayPs, way.delayPs);
+            least.psPerByte = std::min(least.psPerByte, way.psPerByte);
+        }
+        ways = {least};
+    }
+}
+
+/// \param first the line by which all leave \param destination host where they end
+/// \return of all shortest ways, those that are the fastest for some frame; none in a circle
+WholeWays
+FindWholeWays(const FabricPort& first, uint32_t destination)
+{
+    WholeWays found;
+    std::vector<std::pair<const FabricPort*, WholeWays>> edge{{&first, {{0, 0.0}}}};
+    for (uint32_t steps = 0; !edge.empty(); ++steps)
+    {
+        if (steps > MOST_SWITCHES)
+        {
+            return {};
+        }
+        std::vector<std::pair<FabricSwitch*, WholeWays>> switches;
+        for (const auto& [line, before] : edge)
+        {
+            auto* next = dynamic_cast<FabricSwitch*>(line->GetReceiver());
+            auto place = std::find_if(switches.begin(), switches.end(), [next](const auto& each) {
+                return each.first == next;
+            });
+            if (next && place == switches.end())
+            {
+                place = switches.insert(switches.end(), {next, {}});
+            }
+            const double bytePs = FABRIC_PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
+            for (const RoceWholeWay& way : before)
+            {
+                Add(next ? place->second : found,
+                    {way.delayPs + line->GetDelayPs(), way.psPerByte + bytePs});
+            }
+        }
+        edge.clear();
+        for (const auto& [node, before] : switches)
+        {
+            const FabricRoutes::Ports choices = node->GetRoutes().Find(destination);
+            for (uint32_t place = 0; place < choices.count; ++place)
+            {
+                edge.emplace_back(PeekPointer(node->GetPort(choices.first[place])), before);
+            }
+        }
+    }
+    return found;
+}
 } // namespace
 
 void
@@ -62,22 +137,13 @@ std::optional<RocePath>
 RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destination)
 {
     RocePath path;
-    std::vector<const FabricPort*> step;
-    for (const uint32_t choice : from.GetChoices(destination))
-    {
-        step.push_back(PeekPointer(from.GetPort(choice)));
-    }
-    if (step.empty())
-    {
-        step.push_back(PeekPointer(from.GetPort(port)));
-    }
+    std::vector<const FabricPort*> step{PeekPointer(from.GetPort(port))};
     bool oneWay = true;
     bool someArrive = false; // ways of different lengths: what lies behind is not all on every one
     while (true)
     {
         const FabricPort* fastest = step.front();
         double rateBps = 0.0;
-        int64_t delayPs = fastest->GetDelayPs();
         uint32_t head = 0;
         std::vector<FabricSwitch*> switches;
         for (const FabricPort* line : step)
@@ -87,7 +153,6 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
             path.alike = path.alike && line->GetRateBps() == step.front()->GetRateBps() &&
                          bytes == step.front()->GetAnnouncedBytes();
             rateBps += static_cast<double>(line->GetRateBps());
-            delayPs = std::min(delayPs, line->GetDelayPs());
             fastest = line->GetRateBps() > fastest->GetRateBps() ? line : fastest;
             if (auto* next = dynamic_cast<FabricSwitch*>(line->GetReceiver());
                 next && std::find(switches.begin(), switches.end(), next) == switches.end())
@@ -96,13 +161,18 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
             }
         }
         path.Append(fastest);
-        path.delayPs += delayPs - fastest->GetDelayPs();
         path.width.push_back(rateBps / static_cast<double>(fastest->GetRateBps()));
         path.heads.push_back(head > 0 ? head + FABRIC_LINE_GAP_BYTES : 0);
         oneWay = oneWay && step.size() == 1;
         if (switches.empty() || someArrive)
         {
-            return oneWay ? Find(from, port, destination) : path;
+            path.wholes = FindWholeWays(*path.lines.front(), destination);
+            if (oneWay || path.wholes.empty())
+            {
+                return Find(from, port, destination);
+            }
+            path.delayPs = std::ranges::min(path.wholes, {}, &RoceWholeWay::delayPs).delayPs;
+            return path;
         }
         if (++path.switches > MOST_SWITCHES)
         {
@@ -172,7 +242,7 @@ RocePath::ExactAnswerPs(uint32_t wireBytes) const
 {
     if (!width.empty())
     {
-        return delayPs + AlonePs(wireBytes, true);
+        return OfWholePs(delayPs + AlonePs(wireBytes, true), wireBytes);
     }
     RocePathFrames sent(GetLines(true));
     sent.Send(1, wireBytes);
@@ -263,6 +333,24 @@ RocePath::AlonePs(uint32_t wireBytes, bool back) const
 }
 
 int64_t
+RocePath::OfWholePs(int64_t ps, uint32_t wireBytes) const
+{
+    if (std::any_of(heads.begin(), heads.end(), [](uint32_t head) { return head > 0; }))
+    {
+        return ps;
+    }
+    double leastPs = std::numeric_limits<double>::max();
+    for (const RoceWholeWay& way : wholes)
+    {
+        leastPs = std::min(leastPs, static_cast<double>(way.delayPs) + way.psPerByte * wireBytes);
+    }
+    // Each port rounds to a picosecond: where the lines are those of a whole way, they know better.
+    const auto roundingPs = static_cast<int64_t>(lines.size());
+    const auto wholePs = static_cast<int64_t>(leastPs) + 1 + roundingPs;
+    return wholePs > ps + 2 * roundingPs + 2 ? wholePs : ps;
+}
+
+int64_t
 RocePath::WidePs(const std::vector<RoceFrames>& frames) const
 {
     uint32_t smallest = UINT32_MAX;
@@ -272,7 +360,8 @@ RocePath::WidePs(const std::vector<RoceFrames>& frames) const
         if (group.count > 0)
         {
             smallest = std::min(smallest, group.wireBytes);
-            longestPs = std::max(longestPs, AlonePs(group.wireBytes, false));
+            const int64_t onePs = delayPs + AlonePs(group.wireBytes, false);
+            longestPs = std::max(longestPs, OfWholePs(onePs, group.wireBytes));
         }
     }
     for (std::size_t line = 0; line < lines.size(); ++line)
@@ -284,9 +373,9 @@ RocePath::WidePs(const std::vector<RoceFrames>& frames) const
                 static_cast<int64_t>(group.count) * lines[line]->TransmissionPs(group.wireBytes);
         }
         const auto togetherPs = static_cast<int64_t>(static_cast<double>(allPs) / width[line]);
-        longestPs = std::max(longestPs, togetherPs + ElsewherePs(smallest, line, false));
+        longestPs = std::max(longestPs, delayPs + togetherPs + ElsewherePs(smallest, line, false));
     }
-    return delayPs + longestPs;
+    return longestPs;
 }
 
 } // namespace ns3

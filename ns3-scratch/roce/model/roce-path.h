@@ -18,6 +18,13 @@ struct RoceFrames
     uint32_t wireBytes; //!< of each of them on the line
 };
 
+/// What all lines of a way are together for a frame, whose size is in bytes on the line.
+struct RoceWholeWay
+{
+    int64_t delayPs;  //!< sum of propagation delays
+    double psPerByte; //!< time to serialise one byte on all lines in turn
+};
+
 /// An idle path between two hosts: one of the shortest, the others may differ where links do.
 struct RocePath
 {
@@ -36,6 +43,8 @@ struct RocePath
     /// Of several ways, all lines of each step have one rate and lead to switches that cut through
     /// alike.
     bool alike{true};
+    /// Of several ways, those that are the fastest for some frame.
+    std::vector<RoceWholeWay> wholes;
 
     /**
      * \param from where it begins
@@ -49,11 +58,11 @@ struct RocePath
                                         uint32_t destination);
 
     /**
-     * What no packet can be faster than whose switches choose among equal ways for each of them: at
-     * each step the fastest of the lines that may be taken there, the least delay, and the rates of
-     * all of them together.
+     * What no packets can be faster than whose switches choose among equal ways for each of them:
+     * at each step the fastest of the lines that may be taken there, and the rates of all of them
+     * together, with the least delay of a whole way.
      * \param from where they begin
-     * \param port by which they leave if no other is known
+     * \param port by which they leave, all of them
      * \param destination host where they end
      * \return that path; the plain one where there is one way only. Where equal ways have different
      *         numbers of lines it ends with the shortest of them
@@ -97,6 +106,9 @@ struct RocePath
     std::vector<RocePathFrames::Line> GetLines(bool back) const;
     /// \param frames groups of frames \return the least time in which they come over several ways
     int64_t WidePs(const std::vector<RoceFrames>& frames) const;
+    /// \param ps what a frame takes at least over several ways, with the delays
+    /// \param wireBytes its bytes \return the same, with all lines those of one whole way
+    int64_t OfWholePs(int64_t ps, uint32_t wireBytes) const;
     /// \param wireBytes bytes of a frame \param line one of the lines \param back whether it goes
     /// back
     /// \return the least time of the frame on all other lines of several ways

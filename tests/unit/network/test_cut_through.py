@@ -17,7 +17,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
-from astra_ns3.network.ideal.ways import single_ways, widest_way
+from astra_ns3.network.ideal.ways import single_ways, widest_ways
 from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import base_round_trip_ps
@@ -44,7 +44,8 @@ def test_a_bound_on_ways_knows_whether_their_switches_cut_through_alike() -> Non
         ends = ((0, 2), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1))
         links = tuple(Link(a, b, 100 * GBPS, 0) for a, b in ends)
         graph = Graph(hosts=2, switches=4, links=links, npu_host=(0, 1), switch_configs=configs)
-        return widest_way(graph, shortest_paths(graph), 0, 1).alike
+        (way,) = widest_ways(graph, shortest_paths(graph), 0, 1, all_ports=False)
+        return way.alike
 
     assert alike({}, {})
     assert alike({"cut_through": "64B"}, {"cut_through": "64B"})
@@ -62,14 +63,15 @@ def test_each_of_the_equal_ways_has_the_heads_of_its_own_switches() -> None:
     assert sorted(way.cut_through for way in ways) == [(32, 64, 256), (32, 128, 256)]
 
 
-def test_a_bound_on_ways_has_the_least_delay_of_each_step() -> None:
-    """Two ways between two switches, the first by slow lines: 1 + 2 + 3 + 1 ps, although no way has both of these."""
+def test_a_bound_on_ways_has_the_least_delay_of_a_whole_way() -> None:
+    """Two ways between two switches: 1 + 9 + 3 + 1 ps, and 1 + 2 + 9 + 1."""
     ends = ((0, 2, 1), (2, 3, 9), (2, 4, 2), (3, 5, 3), (4, 5, 9), (5, 1, 1))
     links = tuple(Link(a, b, GBPS, delay_ps) for a, b, delay_ps in ends)
     configs = (SwitchConfig.model_validate({"buffer": "1MB"}),) * 4
     graph = Graph(hosts=2, switches=4, links=links, npu_host=(0, 1), switch_configs=configs)
-    way = widest_way(graph, shortest_paths(graph), 0, 1)
-    assert (way.delay_ps, way.widths) == (1 + 2 + 3 + 1, (1, 2, 2, 1))
+    (way,) = widest_ways(graph, shortest_paths(graph), 0, 1, all_ports=False)
+    assert (way.delay_ps, way.widths) == (1 + 2 + 9 + 1, (1, 2, 2, 1))
+    assert sorted(each.delay_ps for each in way.singles) == [13, 14]
 
 
 def dumbbell(link: int, bottleneck: int, transport: dict[str, Any] | None = None, **switch: Any) -> NetworkConfig:
