@@ -60,7 +60,8 @@ def _cut(name: str, graph: Graph, levels: Numbers, level: int, npus: Sequence[in
         for near, far in ((link.a, link.b), (link.b, link.a))
         if levels[near] <= level and tiers[near] in having and tiers[far] != tiers[near] and graph.leads_out(link)
     )
-    return Cut(name, *(np.array([of_node[host] for host in hosts]) for of_node in (parts, tiers, servers)), rate_bps)
+    of_npus = [np.array([of_node[host] for host in hosts]) for of_node in (parts, tiers, servers)]
+    return Cut(name, of_npus[0], of_npus[1], of_npus[2], rate_bps)
 
 
 def _are_groups(graph: Graph) -> bool:

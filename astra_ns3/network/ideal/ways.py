@@ -21,7 +21,7 @@ class Way(NamedTuple):
     """One way, or a bound on several: at each step the fastest line, and all rates together."""
 
     delay_ps: int
-    """Of a bound, the least that all lines of some way have."""
+    """A bound has the least that all lines of some way have."""
     rates_bps: tuple[int, ...]
     cut_through: tuple[int, ...]
     """The bytes of a frame that each switch between two lines waits for before it sends the frame on, 0 for all."""
@@ -30,7 +30,7 @@ class Way(NamedTuple):
     alike: bool = True
     """At each step of a bound all lines have one rate and lead to switches that cut through alike."""
     singles: tuple[Way, ...] = ()
-    """Of a bound, each of its ways once, since each frame takes one; none where too many differ."""
+    """Each way of a bound once, since each frame takes one; none where too many differ."""
 
     def back(self) -> Way:
         """Return the way of an answer."""
