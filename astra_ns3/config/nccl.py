@@ -77,6 +77,7 @@ class NcclConfig(ConfigModel):
     """NCCL's variables; also each by itself beside the other keys."""
 
     _servers: tuple[int, ...] = PrivateAttr(default=())
+    _gpus: tuple[int, ...] = PrivateAttr(default=())
     _built: Server | None = PrivateAttr(default=None)
     _merges: bool = PrivateAttr(default=False)
     _has_sockets: bool = PrivateAttr(default=False)
@@ -142,6 +143,11 @@ class NcclConfig(ConfigModel):
         return self._servers
 
     @property
+    def gpus(self) -> tuple[int, ...]:
+        """Which GPU of its server each NPU is."""
+        return self._gpus
+
+    @property
     def built(self) -> Server:
         """The server that the NPUs stand in."""
         assert self._built is not None
@@ -158,11 +164,21 @@ class NcclConfig(ConfigModel):
         return self._has_sockets
 
     def placed(
-        self, server: Server, servers: tuple[int, ...], *, merges: bool, has_sockets: bool = False
+        self,
+        server: Server,
+        servers: tuple[int, ...],
+        *,
+        merges: bool,
+        has_sockets: bool = False,
+        gpus: tuple[int, ...] = (),
     ) -> NcclConfig:
-        """Return the same for NPUs of which each stands in one of ``servers``; ``merges``: unless ``channels`` says."""
+        """Return the same for NPUs of which each stands in one of ``servers``; ``merges``: unless ``channels`` says.
+
+        ``gpus``: which GPU of its server each NPU is; empty: they follow each other.
+        """
         found = self.model_copy()
         found._has_sockets = has_sockets
         found._built, found._servers = server, servers
+        found._gpus = gpus or tuple(servers[:npu].count(server) for npu, server in enumerate(servers))
         found._merges = self.channels == "merged" or (self.channels is None and merges)
         return found

@@ -345,13 +345,22 @@ class SystemConfig(ConfigModel):
         return algorithms
 
     def with_nccl(
-        self, server: Server, servers: Sequence[int], *, merges: bool, has_sockets: bool = False
+        self,
+        server: Server,
+        servers: Sequence[int],
+        *,
+        merges: bool,
+        has_sockets: bool = False,
+        gpus: Sequence[int] = (),
     ) -> SystemConfig:
         """Return the system whose collectives NCCL plays, on NPUs of which each stands in one of ``servers``.
 
-        Each channel has a queue of its own. ``merges``: whether channels are merged unless the table says.
+        Each channel has a queue of its own. ``merges``: whether channels are merged unless the table says. ``gpus``:
+        which GPU of its server each NPU is; empty: they follow each other.
         """
-        table = (self.nccl or NcclConfig()).placed(server, tuple(servers), merges=merges, has_sockets=has_sockets)
+        table = (self.nccl or NcclConfig()).placed(
+            server, tuple(servers), merges=merges, has_sockets=has_sockets, gpus=tuple(gpus)
+        )
         queues = {"num_queues_per_dimension": MOST_CHANNELS, "active_chunks_per_dimension": MOST_CHANNELS}
         return self.model_copy(update={"nccl": table, **queues})
 

@@ -14,7 +14,7 @@ NEWEST = Version(2, 30)
 
 @dataclass(frozen=True)
 class Communicator:
-    """``servers`` times ``gpus_per_server`` ranks, server after server; of each server its first GPUs.
+    """``servers`` times ``gpus_per_server`` ranks, server after server; of each server the first GPUs.
 
     ``sockets``: the network is NCCL's own TCP sockets, without GPUDirect; ``in_network``: its switches reduce (CollNet,
     SHARP); ``nvls``: those of servers do, if the server's can.

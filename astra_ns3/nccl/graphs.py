@@ -352,8 +352,8 @@ def _raised_direct(graph: Graph, links: Links, wider: tuple[float, ...]) -> Grap
 
 
 def _chain_through_cpu(communicator: Communicator, links: Links) -> Graph:
-    """All GPUs in one order through PCIe, and the socket link if GPUs of the server's second half are used."""
-    far = 2 * links.gpus > communicator.server.gpus
+    """All GPUs in one order through PCIe, and the socket link if GPUs of both sockets are used."""
+    far = len(set(links.sockets)) > 1
     width = links.pci / (1.2 if links.cpu == "intel" else 1.0)
     width = min(width, links.socket) if far else width
     kind: PathType = "SYS" if far else "PHB"

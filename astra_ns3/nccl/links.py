@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import Rules, nvlink_width
-from astra_ns3.nccl.server import Nic, Reach, Server
+from astra_ns3.nccl.server import Nic, Reach, Server, socket_of
 
 PathType = Literal["LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"]
 #: From near to far, as NCCL compares them.
@@ -42,7 +42,7 @@ class Links:
 
     ``nvlink``: of one GPU, together; ``pairs``: of two GPUs joined directly; ``socket``: between two sockets;
     ``nic_path``: the path from a GPU to the NIC next to it; ``relay``: a GPU may send through another one to that one's
-    NIC (PXN); ``half``: GPUs of one socket.
+    NIC (PXN); ``sockets``: the socket of each GPU, by numbers that begin at 0.
     """
 
     gpus: int
@@ -54,7 +54,7 @@ class Links:
     nics: tuple[NicLink, ...]
     nic_path: PathType
     relay: bool
-    half: int
+    sockets: tuple[int, ...]
     compute_capability: int
     cpu: str
 
@@ -102,10 +102,23 @@ def links_of(communicator: Communicator) -> Links:
         nics=nics,
         nic_path=near if direct or near == "SYS" else "PHB",
         relay=(switched or bool(pairs)) and direct and _relays(communicator, near),
-        half=max(1, server.gpus // 2),
+        sockets=_sockets(server, used),
         compute_capability=server.compute_capability,
         cpu=server.cpu,
     )
+
+
+def likeness(communicator: Communicator) -> Links:
+    """Return all of :func:`links_of` that decides: NICs by numbers that begin at 0, none in a single server."""
+    links = links_of(communicator)
+    used = links.nics if communicator.servers > 1 else ()
+    return replace(links, nics=tuple(replace(nic, number=number) for number, nic in enumerate(used)))
+
+
+def _sockets(server: Server, used: int) -> tuple[int, ...]:
+    sockets = [socket_of(server, gpu) for gpu in range(used)]
+    numbers = {socket: number for number, socket in enumerate(dict.fromkeys(sockets))}
+    return tuple(numbers[socket] for socket in sockets)
 
 
 def _near(server: Server, rules: Rules) -> PathType:

@@ -48,9 +48,15 @@ def spread_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
 
 
 def nics_of_gpus(communicator: Communicator) -> tuple[int, ...]:
-    """Return the NIC that each GPU of a server sends by: those in use are shared evenly, in order."""
-    gpus = communicator.gpus_per_server
-    nics = max(min(len(links_of(communicator).nics), gpus), 1)
+    """Return the NIC that each GPU of a server sends by: one next to it, of which GPUs with the same ones take turns.
+
+    Where a GPU is next to none, those in use are shared evenly, in order.
+    """
+    gpus, links = communicator.gpus_per_server, links_of(communicator).nics
+    near = [tuple(number for number, nic in enumerate(links) if gpu in nic.near) for gpu in range(gpus)]
+    if all(near):
+        return tuple(own[near[:gpu].count(own) % len(own)] for gpu, own in enumerate(near))
+    nics = max(min(len(links), gpus), 1)
     return tuple(gpu * nics // gpus for gpu in range(gpus))
 
 

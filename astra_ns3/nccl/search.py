@@ -180,7 +180,7 @@ class _Search:
             return [*out, (("pci out", gpu, 0), width * (self.host if nic.reach == "phb" else 1.0))]
         if way == "relay" and self.links.relay:
             return [*out, *self.hop(gpu, nic.local, width), (("pci out", nic.local, 0), width)]
-        if way in ("host", "far") and (gpu < self.links.half) == (nic.local < self.links.half):
+        if way in ("host", "far") and self.links.sockets[gpu] == self.links.sockets[nic.local]:
             return [*out, (("pci out", gpu, 0), width * self.host)]
         if way == "far":
             return [*out, (("pci out", gpu, 0), width), (("socket", 0, 0), width)]

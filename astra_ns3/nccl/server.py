@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 
 Cpu = Literal["intel", "amd", "arm", "power"]
 Reach = Literal["pix", "pxb", "phb", "sys"]
@@ -27,7 +28,8 @@ class Server:
     ``compute_capability``: 70 is Volta, 80 Ampere, 90 Hopper, 100 and 103 Blackwell. ``nvlinks``: of each GPU,
     together; ``nvlink_gbytes_per_s``: of each GPU and direction, by the data sheet. ``switched``: all GPUs meet at
     NVSwitches, else ``pairs`` has the links between two GPUs joined directly, ``(0, 1, 2)`` two links between 0 and 1.
-    ``multicast``: the switches multiply and add (NVLS). ``source``: where all this was read.
+    ``multicast``: the switches multiply and add (NVLS). ``sockets``: the socket of each GPU; empty: the first half has
+    one, the second half another. ``source``: where all this was read.
     """
 
     name: str
@@ -41,3 +43,30 @@ class Server:
     multicast: bool = False
     pairs: tuple[tuple[int, int, int], ...] = ()
     source: str = ""
+    sockets: tuple[int, ...] = ()
+
+
+@cache
+def beginning_with(server: Server, gpus: tuple[int, ...]) -> Server:
+    """Return a server whose GPUs are numbered anew: first ``gpus``, in their order, then the others.
+
+    NICs are in the order of the first GPU next to each.
+    """
+    if gpus == tuple(range(len(gpus))):
+        return server
+    order = (*gpus, *(gpu for gpu in range(server.gpus) if gpu not in gpus))
+    number = {gpu: place for place, gpu in enumerate(order)}
+    nics = (replace(nic, near=tuple(sorted(number[gpu] for gpu in nic.near))) for nic in server.nics)
+    ends = (((number[one], number[other]), links) for one, other, links in server.pairs)
+    pairs = ((min(two), max(two), links) for two, links in ends)
+    return replace(
+        server,
+        nics=tuple(sorted(nics, key=lambda nic: nic.near[:1])),
+        pairs=tuple(sorted(pairs)),
+        sockets=tuple(socket_of(server, gpu) for gpu in order),
+    )
+
+
+def socket_of(server: Server, gpu: int) -> int:
+    """Return the socket that a GPU belongs to."""
+    return server.sockets[gpu] if server.sockets else int(gpu >= max(1, server.gpus // 2))

@@ -93,7 +93,8 @@ def with_servers(
         not server.nics and len(set(servers)) > 1,
         f"server '{server.name}' has no NIC, and the network has {len(set(servers))} of them; expected one",
     )
-    return system.with_nccl(server, servers, merges=merges, has_sockets=has_sockets(network))
+    gpus = [npu % place.npus for npu in tenancy.npus]
+    return system.with_nccl(server, servers, merges=merges, has_sockets=has_sockets(network), gpus=gpus)
 
 
 def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:

@@ -33,6 +33,7 @@ from astra_ns3.nccl.copying import (
     work_of_pat,
     work_of_stars,
 )
+from astra_ns3.nccl.links import likeness
 from astra_ns3.nccl.orders import (
     collnet_chains,
     collnet_heads,
@@ -41,6 +42,7 @@ from astra_ns3.nccl.orders import (
     spread_orders,
     tree_parents,
 )
+from astra_ns3.nccl.server import beginning_with
 from astra_ns3.nccl.tuning import Choice, choose
 from astra_ns3.system.channels import Channel
 from astra_ns3.system.chunking import chunk_sizes
@@ -130,6 +132,7 @@ class _GroupPlan:
         self._places = sorted(range(len(group)), key=lambda place: (first[servers[place]], place))
         self._is_even = len(set(of_server.values())) == 1 and len(lying) == 1
         environment, gpus = config.variables, max(of_server.values())
+        self.is_followed = True
         self._switches = NcclSwitches(trees if self._is_even else None, groups, self._places, gpus)
         self._communicator = Communicator(
             config.built,
@@ -142,6 +145,29 @@ class _GroupPlan:
             in_network=bool(environment.collnet_enable) and self._switches.join_servers,
             nvls=bool(self._switches.in_servers),
         )
+        if self._is_even:
+            self._seat()
+
+    def _seat(self) -> None:
+        """Plan for the GPUs that the group has in each server, which NCCL numbers as if there were no others.
+
+        *Limit*: where these differ between servers or groups, in the NICs next to them or in their NVLinks, or where
+        no NIC is next to them, all are planned as if they had the first GPUs of each server.
+        """
+        built, whole = self._config.built, self._communicator
+        seats = dict.fromkeys(gpus for group in self._groups for gpus in self._seats(group))
+        each = [replace(whole, server=beginning_with(built, gpus)) for gpus in seats]
+        found = {likeness(communicator) for communicator in each}
+        has_nic = all(links.nics for links in found) or whole.servers == 1
+        if len(found) == 1 and has_nic:
+            self._communicator = each[0]
+        else:
+            self.is_followed = found == {likeness(whole)}
+
+    def _seats(self, group: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Yield the GPUs that a group has in each server, in the order of its ranks."""
+        gpus, of_server = [self._config.gpus[group[place]] for place in self._places], self._communicator.gpus_per_server
+        yield from (tuple(gpus[first : first + of_server]) for first in range(0, len(gpus), of_server))
 
     @cached_property
     def exchanges(self) -> Exchanges:
