@@ -32,6 +32,7 @@ from astra_ns3.experiments.jobs.job_kinds import (
 from astra_ns3.experiments.nccl.servers_of_network import (
     as_nccl_asks,
     lets_merge,
+    unlike_groups,
     unlike_network,
     unlike_nics,
     unlike_nodes,
@@ -220,7 +221,7 @@ def _load_inputs(
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     restarts = sharing is not None and sharing.tenant.restart is not None
     slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
-    idle = idle_system_keys(files.workload, system_config, expected)
+    idle = *idle_system_keys(files.workload, system_config, expected), *unlike_groups(expected.unlike_groups)
     of_keys = told_with_place(system, [*idle, *waits_for_slow(slowdown, system_config, files.workload)])
     unused = *_unused(files, system_config, options), *of_keys, *unlike_nodes(files.workload, network_config)
     return Inputs(

@@ -109,10 +109,15 @@ def links_of(communicator: Communicator) -> Links:
 
 
 def likeness(communicator: Communicator) -> Links:
-    """Return all of :func:`links_of` that decides: NICs by numbers that begin at 0, none in a single server."""
-    links = links_of(communicator)
-    used = links.nics if communicator.servers > 1 else ()
-    return replace(links, nics=tuple(replace(nic, number=number) for number, nic in enumerate(used)))
+    """Return what of :func:`links_of` decides: NICs by numbers that begin at 0, none in a single server.
+
+    Sockets only count where GPUs have no NVLink, or may not send by the NIC of another one.
+    """
+    links, several = links_of(communicator), communicator.servers > 1
+    used = links.nics if several else ()
+    by_socket = not links.some_nvlink or (several and not links.relay)
+    nics = tuple(replace(nic, number=number) for number, nic in enumerate(used))
+    return replace(links, nics=nics, sockets=links.sockets if by_socket else ())
 
 
 def _sockets(server: Server, used: int) -> tuple[int, ...]:

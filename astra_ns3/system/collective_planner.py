@@ -97,6 +97,11 @@ class CollectivePlanner:
             left -= route.bytes
         return chunks
 
+    @property
+    def unlike_groups(self) -> frozenset[int]:
+        """The sizes of groups that NCCL's plans don't fit exactly."""
+        return frozenset() if self._nccl is None else self._nccl.unlike_groups
+
     def _pooled(self, request: CollectiveRequest, pool: tuple[int, int]) -> list[Chunk]:
         """Return the chunks of an all-reduce by way of storage hosts: one tree each, over all dimensions at once.
 

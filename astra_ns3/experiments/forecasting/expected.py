@@ -123,6 +123,8 @@ class ExpectedRun:
     """Chunks of each kind of collective, and phases of a chunk; (0, 0): none."""
     alone: int = 0
     """Messages from one NPU to another that are no part of a collective; a run counts each as one."""
+    unlike_groups: tuple[int, ...] = ()
+    """The sizes of groups that NCCL's plans don't fit exactly."""
 
     @property
     def messages(self) -> int:
@@ -232,6 +234,7 @@ def expected_plays(
         ),
         cuts,
         sum(play.count * len(play.groups) for play in messages if not play.invites),
+        tuple(sorted({size for _, planner in planners.values() for size in planner.unlike_groups})),
     )
 
 

@@ -25,6 +25,7 @@ from astra_ns3.experiments.nccl.servers_of_network import (
     server_at,
     unlike_nics,
     unlike_rates,
+    unlike_server,
 )
 from astra_ns3.experiments.network_parts.formula_lines import formula_warnings
 from astra_ns3.frozen import dataclass, replace
@@ -53,7 +54,7 @@ class Machine:
     keys: Mapping[str, Json]
     backend: str
     unlike: tuple[str, ...] = ()
-    """A line for each rate in which the network differs from the server."""
+    """A line for each point in which the network differs from the server."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -172,7 +173,8 @@ def _of_file(path: str | os.PathLike[str], nccl_version: str | None, changes: Se
     _check_several(network)
     taken = _taken_for(keys) or ", taken for one of Hopper GPUs"
     words = f"{count} x server of {os.fspath(path)}{taken} ({counted(place.npus, 'GPU')} each)"
-    machine = Machine(words, server_at(place), count, place.npus, network, keys, backend)
+    unlike = tuple(unlike_server(_table(keys), network, "--set server"))
+    machine = Machine(words, server_at(place), count, place.npus, network, keys, backend, unlike)
     return machine.with_keys({})
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.formats.plain_graph import PlainGraph
+from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -97,10 +98,15 @@ def with_servers(
     return system.with_nccl(server, servers, merges=merges, has_sockets=has_sockets(network), gpus=gpus)
 
 
-def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
-    """Yield a warning if a system names a ready server that has other GPUs or rates than the network's."""
-    name = None if system.nccl is None else system.nccl.server
-    if name is None or not system.plays_nccl:
+def unlike_network(system: SystemConfig, network: AnyNetwork) -> list[str]:
+    """Return a warning if a system names a ready server that has other GPUs, NICs or rates than the network's."""
+    return list(unlike_server(system.nccl, network, "key 'nccl.server'")) if system.plays_nccl else []
+
+
+def unlike_server(table: NcclConfig | None, network: AnyNetwork, key: str) -> Iterator[str]:
+    """Yield a warning if a table names a ready server that has other GPUs, NICs or rates than the network's."""
+    name = None if table is None else table.server
+    if name is None:
         return
     server, place = server_named(name), place_of(network)
     unlike = list(unlike_rates(server, place, network.npus // place.npus)) if place.is_told else []
@@ -109,7 +115,17 @@ def unlike_network(system: SystemConfig, network: AnyNetwork) -> Iterator[str]:
         unlike.insert(0, (words, f"{server.gpus}"))
     if unlike:
         told = ", ".join(f"{found} ('{name}': {own})" for found, own in unlike)
-        yield f"key 'nccl.server': in the network file, {told}: {UNLIKE}"
+        yield f"{key}: in the network file, {told}: {UNLIKE}"
+
+
+def unlike_groups(sizes: Sequence[int]) -> Iterator[str]:
+    """Yield a warning of groups, of so many NPUs, that NCCL's plans don't fit exactly."""
+    if sizes:
+        yield (
+            f"NCCL's groups of {', '.join(map(str, sizes))} NPUs: their GPUs differ, from group to group or server to "
+            "server, in the NICs next to them or in NVLinks; channels are those of each server's first GPUs, and "
+            "collectives may take up to twice too long"
+        )
 
 
 def unlike_nics(system: SystemConfig, network: AnyNetwork, backend: str) -> list[str]:
@@ -149,7 +165,13 @@ def unlike_nodes(workload: AnyWorkload, network: AnyNetwork) -> list[str]:
 
 
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:
-    """Yield lines of a network that are far from a server's, and the server's; an NVLink may be as NCCL counts it."""
+    """Yield what of a network is unlike a server's NICs and lines, and the server's.
+
+    An NVLink may be as NCCL counts it. NICs are counted that are next to as many GPUs as the network's servers have.
+    """
+    nics = sum(any(gpu < place.npus for gpu in each.near) for each in server.nics) or len(server.nics)
+    if servers > 1 and place.nics != nics:
+        yield f"servers have {counted(place.nics, 'NIC')}", f"{nics}"
     nvlink, sheet = nvlink_gbytes_per_s(server) * _GBPS_OF_GBYTES, server.nvlink_gbytes_per_s * _GBPS_OF_GBYTES
     nic = sum(each.gbits_per_s for each in server.nics) / len(server.nics) if server.nics else 0.0
     of_file = place.outwards_bps * place.npus / place.nics / _GBPS

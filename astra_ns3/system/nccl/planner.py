@@ -79,6 +79,7 @@ class NcclPlanner:
         self._grid = grid
         self._trees = trees
         self._known: dict[tuple[CollectiveKind, int, tuple[int, ...]], list[tuple[Phase]]] = {}
+        self._unlike: set[int] = set()
 
     def chunks(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> list[tuple[Phase]]:
         """A phase for each channel; none without data or partners."""
@@ -87,8 +88,15 @@ class NcclPlanner:
             groups = self._grid.cosets(dimensions) if dimensions else [[0]]
             plan, group = _GroupPlan(self._config, groups, dimensions, self._trees), groups[0]
             size = max(bytes, kind is CollectiveKind.BARRIER)
+            if not plan.is_followed:
+                self._unlike.add(len(group))
             self._known[key] = [(phase,) for phase in plan.phases(kind, size)] if len(group) > 1 and size else []
         return self._known[key]
+
+    @property
+    def unlike_groups(self) -> frozenset[int]:
+        """The sizes of groups planned so far as if they had the first GPUs of each server, though they haven't."""
+        return frozenset(self._unlike)
 
     def name(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> str:
         """The name of what :meth:`chunks` plays of so many bytes, without the schedules. Raises InputError."""
@@ -166,7 +174,10 @@ class _GroupPlan:
 
     def _seats(self, group: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """Yield the GPUs that a group has in each server, in the order of its ranks."""
-        gpus, of_server = [self._config.gpus[group[place]] for place in self._places], self._communicator.gpus_per_server
+        gpus, of_server = (
+            [self._config.gpus[group[place]] for place in self._places],
+            self._communicator.gpus_per_server,
+        )
         yield from (tuple(gpus[first : first + of_server]) for first in range(0, len(gpus), of_server))
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from support.many_networks import system_for
+from support.seated_gpus import network_of
 from support.small_run import small_network
 
 from astra_ns3 import Tenant
@@ -63,6 +64,32 @@ def test_a_named_server_that_contradicts_the_network_is_told() -> None:
         "key 'nccl.server': in the network file, servers have 1 GPU ('dgx-h100': 8), NICs carry 100 Gb/s "
         "('dgx-h100': 400 Gb/s): NCCL chooses for the server, and bytes take the lines of the file"
     )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "nics", "gbps", "server", "told"),
+    [
+        (8, 4, 200, "dgx-a100", "servers have 4 NICs ('dgx-a100': 8)"),
+        (8, 8, 100, "p4d", "servers have 8 NICs ('p4d': 4)"),
+        (8, 4, 200, "p4de", "NICs carry 200 Gb/s ('p4de': 100 Gb/s)"),
+        (6, 3, 200, "dgx-a100", "servers have 6 GPUs ('dgx-a100': 8), servers have 3 NICs ('dgx-a100': 6)"),
+        (4, 2, 100, "p4d", "servers have 4 GPUs ('p4d': 8)"),  # its first four GPUs are next to two NICs
+        (8, 4, 100, "p4d", None),
+        (8, 8, 200, "hgx-a100", None),
+    ],
+)
+def test_a_server_with_other_nics_is_told_by_a_run_and_by_a_measurement(
+    gpus: int, nics: int, gbps: int, server: str, told: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "network.yaml"
+    file.write_text(network_of(gpus, nics, gbps, 1958).model_dump_json(by_alias=True), encoding="utf-8")
+    ends = f": in the network file, {told}: NCCL chooses for the server, and bytes take the lines of the file"
+    system = nccl(nccl={"version": "2.21", "server": server})
+    run = load_inputs(parse_workload(WORKLOAD), system, file, Options(backend="flow")).warnings
+    assert [words for words in run if "'nccl.server'" in words] == ([f"key 'nccl.server'{ends}"] if told else [])
+    measured = machine_of(None, network=file, nccl_version="2.21", changes=[f"server={server}"]).warnings
+    assert [words for words in measured if "network file" in words] == ([f"--set server{ends}"] if told else [])
+    assert not [words for words in machine_of(None, network=file).warnings if "network file" in words]
 
 
 def test_a_named_server_like_the_network_s_and_one_of_the_network_are_not_told(repository: Path) -> None:
