@@ -48,7 +48,7 @@ def _windows(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
 
 
 def _rates(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:
-    return topology, {"congestion_control": draw.choice(["dcqcn", "timely", "hpcc"])}
+    return topology, {"congestion_control": draw.choice(["dcqcn", "timely", "hpcc", "dctcp", "swift"])}
 
 
 def _losses(draw: random.Random, topology: Keys) -> tuple[Keys, Keys]:

@@ -166,6 +166,40 @@ def test_line_rate_is_that_without_a_congestion_control(tmp_path: Path) -> None:
     assert found[RATE] == before.finish_ps - played("none").finish_ps
 
 
+TIGHT = """class Tight:
+    def __init__(self, parameters):
+        pass
+
+    def ack_received(self, sender, ack):
+        sender.window_bytes = 2 * sender.payload_bytes
+"""
+
+
+@pytest.mark.parametrize("window", [None, "bdp"])
+@pytest.mark.parametrize("control", ["dctcp", "swift", "own"])
+def test_without_a_control_its_window_is_open(control: str, window: str | None, tmp_path: Path) -> None:
+    """The run beside it has neither the control nor a window, whichever window the file gave the control first."""
+    (tmp_path / "tight.py").write_text(TIGHT, encoding="utf-8")
+    switch = {"buffer": "32MB", "pfc": {}, "ecn": {"kmin": "4KB", "kmax": "4KB", "pmax": 1.0}}
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "link": STAR["link"]}
+    kinds = {"own": f"{tmp_path}/tight.py:Tight", "swift": {"kind": "swift", "base_target": "2us"}}
+    given = {"congestion_control": kinds.get(control, control)} | ({} if window is None else {"window": window})
+    work = "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLTOALL 1000000 0\n"
+
+    def played(transport: dict[str, Any]) -> astra_ns3.Result:
+        files = written(tmp_path, topology | {"switch": switch}, ROCE | transport)
+        files["workload"].write_text(work, encoding="utf-8")
+        return recorded(files, backend="ns3")
+
+    free_ps = played({"congestion_control": "none", "window": "none"}).finish_ps
+    before = played(given)
+    assert before.finish_ps > 1.02 * free_ps
+    most = {each.change: each.time_ps for each in astra_ns3.explain(before).what_ifs}
+    found = saved(astra_ns3.explain(before, play=True))
+    assert WINDOW not in most
+    assert found[RATE] == before.finish_ps - free_ps <= most[RATE]
+
+
 def test_own_delays_are_played_too(tmp_path: Path) -> None:
     slow = SYSTEM.replace("endpoint-delay: 10", "endpoint-delay: 5000")
     assert slow != SYSTEM

@@ -161,6 +161,11 @@ def _never_closing(asked: Asked) -> Asked:
     return _with({"window": "none", **({"congestion_control": "none"} if windows else {})})(asked)
 
 
+def _at_line_rate(asked: Asked) -> Asked:
+    by_window = asked.network["transport"].get("congestion_control") in ("dctcp", "swift")
+    return _with({"congestion_control": "none", **({"window": "none"} if by_window else {})})(asked)
+
+
 CHANGES: Mapping[str, Callable[[Asked], Asked]] = {
     FASTER_LINES: faster_lines,
     FASTER_NPUS: _faster_npus,
@@ -169,7 +174,7 @@ CHANGES: Mapping[str, Callable[[Asked], Asked]] = {
     ),
     NO_DELAYS: lambda asked: replace(asked, system={**asked.system, "endpoint-delay": 0}),
     OPEN_WINDOW: _never_closing,
-    LINE_RATE: _with({"congestion_control": "none"}),
+    LINE_RATE: _at_line_rate,
     LOSSES: lambda asked: replace(asked, network=_changed(asked.network, "error_rate", lambda _: 0)),
     NO_ACKNOWLEDGEMENTS: _with({"completion": "arrival"}),
 }

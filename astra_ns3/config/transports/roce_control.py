@@ -80,6 +80,11 @@ class RoceControl(ConfigModel):
         """Whether it has a window of its own, whatever the transport's."""
         return False
 
+    @property
+    def owns_window(self) -> bool:
+        """Whether :meth:`moves_window` holds, or may hold of a class of the user's, by the set and the keys alone."""
+        return False
+
     def flow_window_step(self, numbers: Mapping[str, float]) -> float:
         """For flows without packets: packets that its window grows by in each round trip; 0: it stays as it is."""
         return 0.0
@@ -263,6 +268,11 @@ class Dctcp(_FromSet):
         """As RFC 8257 does, where asked for."""
         return bool(numbers["window"])
 
+    @property
+    def owns_window(self) -> bool:
+        """As the key says, else the set."""
+        return self.parameters != "hpcc" if self.window is None else self.window
+
     def flow_window_step(self, numbers: Mapping[str, float]) -> float:
         """As TCP's congestion avoidance."""
         return 1.0 if numbers["window"] else 0.0
@@ -368,6 +378,11 @@ class Swift(_FromSet):
         """Always; packets are paced only below a window of one."""
         return True
 
+    @property
+    def owns_window(self) -> bool:
+        """Always."""
+        return True
+
     def flow_window_step(self, numbers: Mapping[str, float]) -> float:
         """Its additive increase."""
         return numbers["ai"]
@@ -425,6 +440,11 @@ class OwnControl(RoceControl):
     bits per second, picoseconds and bytes."""
 
     @property
+    def owns_window(self) -> bool:
+        """It may set one."""
+        return True
+
+    @property
     def path(self) -> str:
         """Path of the file, as given."""
         return self._part.file
@@ -473,3 +493,8 @@ KINDS: tuple[str, ...] = tuple(
     tag.tag for model in get_args(get_args(RoceControlConfig)[0]) for tag in get_args(model)[1:] if tag.tag != OWN
 )
 """Names of our own controls."""
+
+
+def has_own_window(control: RoceControl, numbers: Mapping[str, float]) -> bool:
+    """Return whether the window is the control's, whatever the transport's: it moves it, or is a user's and may."""
+    return isinstance(control, OwnControl) or control.moves_window(numbers)

@@ -11,6 +11,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.scenario.file import ScenarioFile
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.device import inside_share, network_as_reached
 from astra_ns3.experiments.given_files import network_of_run, read_files
@@ -111,9 +112,12 @@ def _without_window(request: RunRequest) -> RunRequest:
 
 
 def _at_line_rate(request: RunRequest) -> RunRequest:
-    return replace(
-        request, network=network_with_options(_network(request), replace(request, congestion_control="none"))
-    )
+    network = _network(request)
+    free = network_with_options(network, replace(request, congestion_control="none"))
+    controls = (getattr(each, "congestion_control", None) for each in network.each_transport)
+    own_window = any(isinstance(each, RoceControl) and each.owns_window for each in controls)
+    changed = replace(request, network=free)
+    return _of_transports(changed, {"window": "none"}, "roce") if own_window else changed
 
 
 def _without_acknowledgements(request: RunRequest) -> RunRequest:
@@ -155,15 +159,16 @@ def _of_packets(request: RunRequest) -> NetworkConfig:
     return network
 
 
-def _of_transports(request: RunRequest, keys: Mapping[str, str]) -> RunRequest:
-    """Return the request with other values of keys of all transports that have them."""
+def _of_transports(request: RunRequest, keys: Mapping[str, str], kind: str | None = None) -> RunRequest:
+    """Return the request with other values of keys of all transports that have them; ``kind``: of this kind."""
     from astra_ns3.config.network.packet_network import parse_network
 
     network = _of_packets(request)
     document = network.document()
     document["topology"] = network.topology  # as it is: a user's own is built once
     for transport in document.get("transports") or [document["transport"]]:
-        transport |= {key: value for key, value in keys.items() if key in transport}
+        if kind in (None, transport["kind"]):
+            transport |= {key: value for key, value in keys.items() if key in transport}
     return replace(request, network=parse_network(document, "network"))
 
 

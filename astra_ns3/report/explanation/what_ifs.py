@@ -14,6 +14,8 @@ from itertools import compress
 import numpy as np
 
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.roce_control import has_own_window
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FloorDocument, RunDocument
@@ -86,8 +88,9 @@ class Bounds:
     longest chain of computations, which takes its time on any lines (0: not known). ``by_timers``: timers, other jobs
     or events decide, so that a faster run may be more than so many times as fast. ``losses``: what ends losses; packets
     that come out of order are taken for lost, too. ``windows``: of fixed size. ``controlled``: a congestion control may
-    slow a message. ``credits``: lanes wait for credit. ``own_part``: a transport has a part of its own in a message's
-    time. ``telemetry``: the share of packets' bytes that a control's telemetry takes, at most.
+    slow a message, ``by_window``: by its window, too. ``credits``: lanes wait for credit. ``own_part``: a transport has
+    a part of its own in a message's time. ``telemetry``: the share of packets' bytes that a control's telemetry takes,
+    at most.
     """
 
     least_ps: int = 0
@@ -97,6 +100,7 @@ class Bounds:
     losses: str = LOSSES
     windows: bool = True
     controlled: bool = True
+    by_window: bool = False
     credits: bool = False
     own_part: bool = False
     telemetry: Fraction = Fraction(0)
@@ -112,14 +116,16 @@ class Bounds:
             losses = LOSSES_AND_IN_ORDER if any(counts.get(name) for name in LOST) else IN_ORDER
         lines = floor if _holds_to_lines(metadata) else None
         least_ps = 0 if lines is None else lines.get("lines_ps", lines["time_ps"])
+        by_window = _is_by_window(in_force.get("roce"))
         return cls(
             least_ps,
             least_ps // 2 if lines is None else lines.get("twice_ps", least_ps // 2),
             _chain_ps(metadata, floor),
             "job" in metadata or has_losses(metadata),
             losses,
-            not any(each.get("window_of_path") for each in used),
+            not (by_window or any(each.get("window_of_path") for each in used)),
             {each.get("congestion_control") for each in used} != {"none"},
+            by_window,
             bool(in_force.get("credits")),
             has_own_part(metadata),
             max(map(_telemetry, used), default=Fraction(0)),
@@ -155,6 +161,17 @@ def _telemetry(transport: JsonObject) -> Fraction:
     assert isinstance(own, int)
     assert isinstance(payload, int)
     return Fraction(own, own + payload) if own else Fraction(0)
+
+
+def _is_by_window(roce: JsonObject | None) -> bool:
+    """Return whether a congestion control in force has a window of its own, or one that shrinks with its rate."""
+    kind = None if roce is None else roce.get("congestion_control")
+    if roce is None or kind in (None, "none", "static-window"):
+        return False
+    keys, told = RoceTransport.model_validate({"kind": "roce", "congestion_control": kind}), roce.get("control")
+    given = told.items() if isinstance(told, Mapping) else ()
+    numbers = {name: float(value) for name, value in given if isinstance(value, (int, float))}
+    return bool(roce.get("window_scales")) or has_own_window(keys.congestion_control, numbers)
 
 
 def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
@@ -202,6 +219,7 @@ def what_ifs(
     in_nics = sum(parts.get(name, 0) for name in NIC_WAITS)
     computing = kinds.get(COMPUTE, 0)
     found: dict[str, int] = {words: parts.get(gone, 0) for words, gone in WHAT_IFS}
+    found[LINE_RATE] += found[OPEN_WINDOW] if bounds.by_window else 0
     found[bounds.losses] = found.pop(LOSSES)
     found[MORE_CREDIT] = sum(parts.get(name, 0) for name in PAUSED) if bounds.credits else 0
     # Messages wait behind others that are held back in the same way, too.
@@ -222,19 +240,21 @@ def what_ifs(
         computes = computing or bounds.chain_ps
         found[FASTER_NPUS] = time_ps if computes else 0
         found[NO_SLOW_NPUS] = time_ps if computes or slowness.stand else 0
-    shares = {} if bounds.by_timers or slowness.factor is None else _shares_ps(parts, time_ps, slowness.factor)
+    shares = {} if bounds.by_timers or slowness.factor is None else _shares_ps(parts, time_ps, slowness.factor, bounds)
     most = ((words, min(ps, bounds.most_ps(words, time_ps)), shares.get(words, time_ps)) for words, ps in found.items())
     rows = (WhatIf(words, min(ps, share), caveats=(ORDER,) if share < ps else ()) for words, ps, share in most)
     known = (each for each in rows if 0 < each.time_ps < time_ps)  # all of the time says nothing
     return tuple(sorted(known, key=lambda each: -each.time_ps))
 
 
-def _shares_ps(parts: Mapping[str, int], time_ps: int, factor: Fraction) -> dict[str, int]:
+def _shares_ps(parts: Mapping[str, int], time_ps: int, factor: Fraction, bounds: Bounds) -> dict[str, int]:
     """Return how much changes save that make everything faster by a factor at most, if messages keep their order.
 
-    Rates, and windows of whole packets, may rise by any factor, for earlier messages of a queue pair as well.
+    Rates, and windows of whole packets or of controls, may rise by any factor, for earlier messages of a queue pair as
+    well.
     """
     rates, windows = (parts.get(name, 0) for name in ("pacing_ps", "window_ps"))
+    rates, windows = (rates + windows, 0) if bounds.by_window else (rates, windows)
     changes = {FASTER_LINES: (rates + windows, Fraction(2)), FASTER_NPUS: (rates, Fraction(2))}
     changes[NO_SLOW_NPUS] = rates, factor
     held = {words: ps + parts.get("turn_ps", 0) if ps else 0 for words, (ps, _) in changes.items()}

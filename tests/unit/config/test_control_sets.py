@@ -256,3 +256,19 @@ def test_switches_that_differ_in_ports_share_what_they_can() -> None:
     leaf, spine = configs[0], configs[-1]
     assert [getattr(each, "rate_bps", 0) for each in leaf.marking] == [100 * GBPS, 200 * GBPS]
     assert [getattr(each, "rate_bps", 0) for each in spine.marking] == [200 * GBPS]
+
+
+@pytest.mark.parametrize(
+    ("keys", "own"),
+    [
+        *((kind, kind in ("dctcp", "swift")) for kind in KINDS),
+        ({"kind": "dctcp", "parameters": "paper"}, True),
+        ({"kind": "dctcp", "parameters": "hpcc"}, False),
+        ({"kind": "dctcp", "parameters": "hpcc", "window": True}, True),
+        ({"kind": "dctcp", "window": False}, False),
+    ],
+    ids=str,
+)
+def test_keys_alone_say_whether_a_control_has_a_window_of_its_own(keys: object, own: bool) -> None:
+    found = control(keys)
+    assert (found.owns_window, found.moves_window(numbers(keys).numbers)) == (own, own)

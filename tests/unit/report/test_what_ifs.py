@@ -164,6 +164,38 @@ def test_only_a_control_holds_messages_below_line_rate() -> None:
     assert RATE not in most({}, {"pacing_ps": 80, "serialisation_ps": 20}, Bounds(controlled=False))
 
 
+@pytest.mark.parametrize(
+    ("control", "numbers", "more", "rows"),
+    [
+        ("dctcp", {"window": 1}, {"window_of_path": True}, {RATE: 80}),
+        ("dctcp", {"window": 1}, {"window_bytes": 65536}, {RATE: 80}),
+        ("dctcp", {"window": 0}, {"window_bytes": 65536}, {WINDOW: 80}),
+        ("swift", {"ai": 1}, {"window_of_path": True}, {RATE: 80}),
+        ("hpcc", {}, {"window_of_path": True, "window_scales": True}, {RATE: 80}),
+        ("dcqcn", {}, {"window_bytes": 65536}, {WINDOW: 80}),
+        ("static-window", {}, {"window_bytes": 65536}, {WINDOW: 80}),
+        ("none", {}, {"window_bytes": 65536}, {WINDOW: 80}),
+        ("tight.py:Tight", {}, {}, {RATE: 80}),
+    ],
+)
+def test_a_window_that_a_control_moves_is_the_controls(
+    control: str, numbers: dict[str, int], more: dict[str, Any], rows: dict[str, int]
+) -> None:
+    """``congestion_control: none`` may end all waits for it, and no other window would be open."""
+    metadata = run(**small_run()).metadata
+    keys = {"window_bytes": 0, "window_of_path": False, "window_scales": False}
+    roce = {"congestion_control": control, "control": numbers, **keys, **more}
+    metadata = {**metadata, "in_force": {"roce": roce}}
+    bounds = Bounds.of(metadata, whole=False)
+    assert most({}, {"window_ps": 60, "turn_ps": 20, "serialisation_ps": 20}, bounds) == {FASTER_LINES: 90, **rows}
+
+
+def test_a_window_of_a_control_may_open_by_any_factor_if_npus_are_faster() -> None:
+    parts = {"window_ps": 2, "switch_queue_ps": 78}
+    assert most({COMPUTE: 20}, parts)[FASTER_NPUS] == 50
+    assert most({COMPUTE: 20}, parts, Bounds(windows=False, by_window=True))[FASTER_NPUS] == 2 + 98 // 2
+
+
 def test_at_line_rate_packets_have_no_telemetry() -> None:
     """Of HPCC's packets of 210 bytes 42 are telemetry of hops."""
     metadata = run(**small_run()).metadata
