@@ -91,8 +91,9 @@ class _Stage:
         self._order = order_of(plan.schedule, at, plan.source)
         self._gathered = [[states.gathered_bytes(block) for block in chunk] for chunk in self._chunks]
         self._sent = [[states.sent_bytes(block) for block in chunk] for chunk in self._chunks]
-        self._tied = self._chunks[-1][-1]
-        self._tied_bytes = states.tied_bytes(self._tied)
+        last = self._chunks[-1]
+        self._tied = last[-1] if last else None  # a part may have no layers
+        self._tied_bytes = states.tied_bytes(self._tied) if self._tied else 0
         self._held = [[0] * len(chunk) for chunk in self._chunks]  # micro-batches for which weights are kept
         self._held_bytes = 0
         self._activations = self._recomputed = 0
@@ -167,7 +168,7 @@ class _Stage:
 
     def _is_tied_table(self, chunk: int, index: int) -> bool:
         """Return whether the head of this stage uses a block's weights too."""
-        return (chunk, index) == _FIRST and self._tied.tied_parameters > 0
+        return (chunk, index) == _FIRST and self._tied is not None and self._tied.tied_parameters > 0
 
     def _hold(self, chunk: int, index: int, change: int) -> None:
         """One micro-batch more, or fewer, for which weights are kept."""

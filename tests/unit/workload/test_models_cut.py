@@ -20,6 +20,7 @@ from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.playing.dry_run.counting import counted_messages, counted_requests
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.workload_formats import read_workload
+from astra_ns3.workload.memory.stage import stage_memory
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.planning import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
@@ -83,6 +84,13 @@ def test_layers_of_parts_may_be_given() -> None:
     assert [len(chunk) for chunk in found.chunks] == [1 + 3, 1 + 1]
     with pytest.raises(InputError, match=rf"2 entries of together 3 layers, expected 2 .* of together {LAYERS}"):
         small_gpt(parallel={"pipeline": 2, "layers_per_part": [2, 1]}).plan(2)
+
+
+def test_a_stage_may_have_no_layers_and_keeps_nothing() -> None:
+    empty = [LAYERS - 2, 0, 1, 1]
+    plan = small_gpt(parallel={"pipeline": 4, "layers_per_part": empty}, micro_batches=4).plan(4)
+    peaks = [stage_memory(plan, stage).peak.usage for stage in range(4)]
+    assert [usage.weights > 0 for usage in peaks] == [True, False, True, True]
 
 
 FILE = """\
