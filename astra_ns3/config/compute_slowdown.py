@@ -56,9 +56,9 @@ class Straggler(ConfigModel):
     """Their computations take so many times as long. Below 1 they are faster, and model FLOP utilisation may exceed
     100%."""
     from_ps: TimePs = Field(alias="from", default=0)
-    """From when on, in simulated time."""
+    """From when on, in simulated time; for a job of a scenario, from its start."""
     until_ps: TimePs | None = Field(alias="until", default=None)
-    """Until when, in simulated time. Absent: to the end of the run."""
+    """Until when, counted in the same way. Absent: to the end of the run."""
 
     @model_validator(mode="after")
     @checked

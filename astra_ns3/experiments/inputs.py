@@ -55,7 +55,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
-from astra_ns3.experiments.slowdown import checked_slowdown, waits_for_slow
+from astra_ns3.experiments.slowdown import check_lasts, checked_slowdown, waits_for_slow
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
@@ -298,6 +298,7 @@ def _slowdown(
     if tenancy.after is not None:
         check_known(course.stretches, tenancy.name, tenancy.npus, "after")
     if restarts:
+        check_lasts(given)
         check_known(course.stretches, tenancy.name, tenancy.npus, "restart")
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 

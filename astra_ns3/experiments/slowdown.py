@@ -12,7 +12,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import wrong
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.records import NpuRecord, RunRecords
 from astra_ns3.scenario.paces import OfEvent
 from astra_ns3.units import format_time
@@ -36,6 +36,17 @@ def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
                 where,
             )
     return slowdown
+
+
+def check_lasts(slowdown: ComputeSlowdown | None) -> None:
+    """Raise InputError for an NPU that is slow for a while: times count from the start of each try of a job."""
+    for number, each in enumerate(slowdown.stragglers if slowdown is not None else ()):
+        for key, given in (("from", each.from_ps > 0), ("until", each.until_ps is not None)):
+            refuse(
+                given,
+                f"compute_slowdown: key 'stragglers.{number}.{key}': the job has restart and may begin again at any "
+                f"time; expected stragglers without {key}, or a job without restart",
+            )
 
 
 def waits_for_slow(slowdown: ComputeSlowdown | None, system: SystemConfig, workload: AnyWorkload) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from astra_ns3.config.topology.routing import ADAPTIVE, VALIANT, RoutingConfig
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, longest_path, round_trip_ps, slowest_path
@@ -56,13 +54,29 @@ def unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
 
 
 def narrows(graph: Graph) -> bool:
-    """Return whether some switch may get more from below than its lines up carry, or has neighbours in its own row."""
-    levels = np.array([0] * graph.hosts + [*(graph.switch_levels or (1,) * graph.switches)])
-    ports = graph.adjacency
-    for node in range(graph.hosts, graph.nodes):
-        rates_bps, others = ports.rates_bps[ports.of(node)], levels[ports.peers[ports.of(node)]]
-        up_bps, below_bps = (rates_bps[each].sum() for each in (others > levels[node], others < levels[node]))
-        if (others == levels[node]).any() or 0 < up_bps < below_bps:
+    """Return whether some switch may get more from below than its lines up carry, or has neighbours in its own row.
+
+    A switch's row is its distance from the nearest NPU; storage hosts and reducers don't count.
+    """
+    ports, hosts = graph.adjacency, {*graph.npu_host}
+    row, edge = dict.fromkeys(hosts, 0), sorted(hosts)
+    for node in edge:  # which grows
+        for peer in ports.peers[ports.of(node)].tolist():
+            if peer >= graph.hosts and peer not in row:
+                row[peer] = row[node] + 1
+                edge.append(peer)
+    for node in edge[len(hosts) :]:
+        up_bps = below_bps = 0
+        for peer, rate_bps in zip(ports.peers[ports.of(node)].tolist(), ports.rates_bps[ports.of(node)], strict=True):
+            if peer not in row:
+                continue
+            if row[peer] == row[node]:
+                return True
+            up_bps, below_bps = (
+                up_bps + (row[peer] > row[node]) * rate_bps,
+                below_bps + (row[peer] < row[node]) * rate_bps,
+            )
+        if 0 < up_bps < below_bps:
             return True
     return False
 

@@ -272,6 +272,22 @@ def test_an_event_that_slows_a_job_that_may_begin_again_is_refused(tmp_path: Pat
         view_scenario(ScenarioRequest(scenario=files.scenario(jobs, None, events=[slow])))
 
 
+@pytest.mark.parametrize(("times", "key"), [({"from": "1us"}, "from"), ({"until": "1ms"}, "until"), ({}, "")])
+def test_npus_that_are_slow_for_a_while_are_refused_for_a_job_that_may_begin_again(
+    tmp_path: Path, times: dict[str, str], key: str
+) -> None:
+    """Each try would count the times from its own start."""
+    files = Files(tmp_path, "roce")
+    files.write("slow.yaml", json.dumps({"stragglers": [{"npus": [0], "factor": 2, **times}]}))
+    jobs = [{**files.job(restart={"after": "1us", "at-most": 1}), "compute-slowdown": "slow.yaml"}]
+    request = ScenarioRequest(scenario=files.scenario(jobs, None))
+    if key:
+        with pytest.raises(InputError, match=rf"'stragglers\.0\.{key}': the job has restart and may begin again"):
+            view_scenario(request)
+    else:
+        assert view_scenario(request)
+
+
 def test_a_tenant_of_python_s_may_begin_again(tmp_path: Path) -> None:
     own = Tenant("a", [0, 1], small_workload(), small_system(), restart=Restart(5, 2))
     request: dict[str, Any] = {"network": small_network(npus=4), "tenants": [own], "backend": FakeBackend(4)}

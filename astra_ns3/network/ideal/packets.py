@@ -156,14 +156,18 @@ def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
 
 def _cut_through_ps(rates: tuple[int, ...], cut_through: tuple[int, ...], frames: Frames, rounding_ps: int) -> Numbers:
     """The same without the delays where a switch sends frames on before all of them is there."""
-    heads = (*(size + PREAMBLE_AND_GAP_BYTES if size else 0 for size in cut_through), 0)
-    lines = Lines(lambda sizes, line: _frame_ps(sizes, rates[line], rounding_ps), heads)
+    lines = _lines(rates, cut_through, rounding_ps)
     (counts, sizes), *others = frames  # the first are all full
     free_ps = send_equal(lines, counts, int(sizes[0]))
     for count, size in others:
         free_ps = send_few(lines, free_ps, count, size)
     found: Numbers = free_ps[-1]
     return found
+
+
+def _lines(rates: tuple[int, ...], cut_through: tuple[int, ...], rounding_ps: int) -> Lines:
+    heads = (*(size + PREAMBLE_AND_GAP_BYTES if size else 0 for size in cut_through), 0)
+    return Lines(lambda sizes, line: _frame_ps(sizes, rates[line], rounding_ps), heads)
 
 
 def _wide_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
@@ -190,11 +194,24 @@ def _single_ps(ways: Ways, frames: Frames, rounding_ps: int) -> Numbers:
     """Return the least time of the longest of the frames by itself, which takes one of the ways."""
     longest = np.zeros(max(len(count) for count, _ in frames), dtype=np.int64)
     for count, size in frames:
-        times = np.zeros(len(size), dtype=np.int64)
-        for each in np.unique(size[count > 0] if len(count) == len(size) else size).tolist():
-            times[size == each] = _fastest_ps(ways, [(np.ones(1, dtype=np.int64), np.full(1, each))], rounding_ps)[0]
+        times = _frame_alone_ps(ways[0], size, rounding_ps)
+        for way in ways[1:]:
+            times = np.minimum(times, _frame_alone_ps(way, size, rounding_ps))
         longest = np.maximum(longest, np.where(count > 0, times, 0))
     return longest
+
+
+def _frame_alone_ps(way: Way, sizes: Numbers, rounding_ps: int) -> Numbers:
+    """Return the time of one frame of each size over one way."""
+    if any(way.cut_through):
+        lines = _lines(way.rates_bps, way.cut_through, rounding_ps)
+        free_ps = send_few(lines, lines.idle(len(sizes)), np.ones(len(sizes), dtype=np.int64), sizes)
+        passed: Numbers = free_ps[-1]
+    else:
+        passed = np.zeros(len(sizes), dtype=np.int64)
+        for rate in way.rates_bps:
+            passed = passed + _frame_ps(sizes, rate, rounding_ps)
+    return passed + way.delay_ps
 
 
 def _elsewhere_ps(way: Way, line: int, sizes: Numbers, rounding_ps: int) -> Numbers:

@@ -65,7 +65,7 @@ def single_ways(graph: Graph, tables: RouteTables, source: int, destination: int
     onward = _onward(graph, tables, source, destination)
     found = _singles(graph, onward, source, destination)
     if found is None:
-        bound = _bound(graph, tables, onward[source], destination)
+        bound = _bound(graph, tables, source, onward[source], destination)
         return () if bound is None else (bound._replace(widths=(1.0,) * len(bound.rates_bps)),)
     return found or (plain_way(graph, tables, source, destination),)
 
@@ -121,19 +121,20 @@ def widest_ways(
     Where equal ways have different numbers of lines a bound ends with the shortest of them: what lies behind is not
     on every way. Raises InputError if nothing leads there.
     """
-    onward = _onward(graph, tables, source, destination)
-    ports = onward[source]
+    ports = [graph.ports[source][port] for port in dict.fromkeys(tables.towards(source, destination))]
     found: dict[Way, None] = {}
     for first in [ports] if all_ports else [[port] for port in ports]:
-        bound = _bound(graph, tables, first, destination)
-        if bound is None or not ports:
-            return (plain_way(graph, tables, source, destination),)
-        singles = _singles(graph, {**onward, source: first}, source, destination) or ()
-        found[bound._replace(singles=singles) if bound.widths else bound] = None
-    return tuple(found) or (plain_way(graph, tables, source, destination),)
+        bound = _bound(graph, tables, source, first, destination)
+        if bound is None:
+            break
+        found[bound] = None
+    else:
+        if found:
+            return tuple(found)
+    return (plain_way(graph, tables, source, destination),)
 
 
-def _bound(graph: Graph, tables: RouteTables, first: Sequence[Port], destination: int) -> Way | None:
+def _bound(graph: Graph, tables: RouteTables, source: int, first: Sequence[Port], destination: int) -> Way | None:
     """Return a bound on all equal ways by some ports of a host, without widths for one way; None: there are none."""
     steps = _steps(graph, tables, first, destination)
     if steps is None:
@@ -141,16 +142,20 @@ def _bound(graph: Graph, tables: RouteTables, first: Sequence[Port], destination
     links = [[graph.links[port.link] for port in step] for step in steps]
     heads = [{_head_bytes(graph, port.peer) for port in step} for step in steps[:-1]]
     fastest = [max(link.rate_bps for link in step) for step in links]
-    several = any(len(step) > 1 for step in steps)
-    return Way(
-        _least_delay_ps(graph, tables, first, destination),
-        tuple(fastest),
-        tuple(min((head for head in step if head), default=0) for step in heads),
-        tuple(sum(link.rate_bps for link in step) / rate for step, rate in zip(links, fastest, strict=True))
-        if several
-        else (),
-        all(len({link.rate_bps for link in step}) == 1 for step in links) and all(len(step) == 1 for step in heads),
-    )
+    widths: tuple[float, ...] = ()
+    if any(len(step) > 1 for step in steps):
+        widths = tuple(sum(link.rate_bps for link in step) / rate for step, rate in zip(links, fastest, strict=True))
+    alike = all(len({link.rate_bps for link in step}) == 1 for step in links) and all(len(step) == 1 for step in heads)
+    singles: tuple[Way, ...] = ()
+    delay_ps = sum(step[0].delay_ps for step in links)
+    same_delays = all(len({link.delay_ps for link in step}) == 1 for step in links)
+    if not (alike and same_delays and all(port.peer < graph.hosts for port in steps[-1])):
+        onward = {**_onward(graph, tables, source, destination), source: [*first]}
+        singles = _singles(graph, onward, source, destination) or ()
+        delays = [way.delay_ps for way in singles]
+        delay_ps = min(delays) if delays else _least_delay_ps(graph, tables, first, destination)
+    heads_of = tuple(min((head for head in step if head), default=0) for step in heads)
+    return Way(delay_ps, tuple(fastest), heads_of, widths, alike, singles if widths else ())
 
 
 def _steps(graph: Graph, tables: RouteTables, first: Sequence[Port], destination: int) -> list[list[Port]] | None:

@@ -20,9 +20,9 @@ class GroupCommunicators:
     def of(self, group: ParallelGroup, stage: int) -> Communicator | None:
         """In what a stage's collectives among a group are issued. None: the world.
 
-        As in Megatron, experts have communicators of their own, even where their groups have others' members.
+        As in Megatron, experts that are shared have communicators of their own, even among the members of others.
         """
-        if group in (EXPERT, EXPERT_DATA):
+        if group in (EXPERT, EXPERT_DATA) and self.groups.sizes[EXPERT] > 1:
             return self._experts[stage]
         return self._stages[stage] if self.groups.stages > 1 else None
 

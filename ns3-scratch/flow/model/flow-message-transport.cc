@@ -34,24 +34,24 @@ BytesPerPs(uint64_t rateBps)
 std::vector<uint64_t>
 KeyOf(const RocePath& path, uint32_t kind)
 {
-    std::vector<uint64_t> key{kind, path.alike};
-    for (const FabricPort* line : path.lines)
-    {
-        key.insert(key.end(),
-                   {line->GetRateBps(),
-                    static_cast<uint64_t>(line->GetDelayPs()),
-                    line->GetAnnouncedBytes()});
-    }
+    std::vector<uint64_t> key{kind, path.alike, static_cast<uint64_t>(path.delayPs)};
+    const auto add = [&key](const RocePath& way) {
+        key.push_back(way.lines.size());
+        for (const FabricPort* line : way.lines)
+        {
+            key.insert(key.end(),
+                       {line->GetRateBps(),
+                        static_cast<uint64_t>(line->GetDelayPs()),
+                        line->GetAnnouncedBytes()});
+        }
+    };
+    add(path);
+    std::for_each(path.singles.begin(), path.singles.end(), add);
     for (const double width : path.width)
     {
         key.push_back(std::bit_cast<uint64_t>(width));
     }
     key.insert(key.end(), path.heads.begin(), path.heads.end());
-    for (const RoceWholeWay& way : path.wholes)
-    {
-        key.push_back(static_cast<uint64_t>(way.delayPs));
-        key.push_back(std::bit_cast<uint64_t>(way.psPerByte));
-    }
     return key;
 }
 } // namespace

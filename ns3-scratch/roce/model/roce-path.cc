@@ -5,6 +5,7 @@
 #include "fabric-units.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -17,70 +18,58 @@ namespace
 {
 constexpr uint32_t MOST_SWITCHES = 1000; // a longer path is a loop in the routing tables
 constexpr std::size_t USUAL_LINES = 6;   // of a path through three tiers
-constexpr std::size_t MOST_WHOLE_WAYS = 64;
+constexpr std::size_t MOST_SINGLES = 64; // of several ways
+constexpr double SAME_SUM = 1e-12;
 
-using WholeWays = std::vector<RoceWholeWay>;
+/// Ways by the node that they have come to.
+template <typename Ways>
+using WaysTo = std::vector<std::pair<FabricSwitch*, Ways>>;
 
-/// \param ways that are each the fastest for some frame \param other one more
-void
-Add(WholeWays& ways, const RoceWholeWay& other)
+/// \param found ways by the node that they have come to \param node one \return its ways
+template <typename Ways>
+Ways&
+At(WaysTo<Ways>& found, FabricSwitch* node)
 {
-    const auto isNoFaster = [](const RoceWholeWay& slow, const RoceWholeWay& fast) {
-        return fast.delayPs <= slow.delayPs && fast.psPerByte <= slow.psPerByte;
-    };
-    if (std::any_of(ways.begin(), ways.end(), [&](const RoceWholeWay& way) {
-            return isNoFaster(other, way);
-        }))
-    {
-        return;
-    }
-    std::erase_if(ways, [&](const RoceWholeWay& way) { return isNoFaster(way, other); });
-    ways.push_back(other);
-    if (ways.size() > MOST_WHOLE_WAYS) // a bound on all
-    {
-        RoceWholeWay least = other;
-        for (const RoceWholeWay& way : ways)
-        {
-            least.delayPs = std::min(least.delayPs, way.delayPs);
-            least.psPerByte = std::min(least.psPerByte, way.psPerByte);
-        }
-        ways = {least};
-    }
+    const auto place = std::find_if(found.begin(), found.end(), [node](const auto& each) {
+        return each.first == node;
+    });
+    return place != found.end() ? place->second : found.emplace_back(node, Ways{}).second;
 }
 
-/// \param first the line by which all leave \param destination host where they end
-/// \return of all shortest ways, those that are the fastest for some frame; none in a circle
-WholeWays
-FindWholeWays(const FabricPort& first, uint32_t destination)
+/// \param one a line \param other another \return whether frames pass them alike
+bool
+IsAlike(const FabricPort* one, const FabricPort* other)
 {
-    WholeWays found;
-    std::vector<std::pair<const FabricPort*, WholeWays>> edge{{&first, {{0, 0.0}}}};
+    return one->GetRateBps() == other->GetRateBps() && one->GetDelayPs() == other->GetDelayPs() &&
+           one->GetAnnouncedBytes() == other->GetAnnouncedBytes();
+}
+
+/**
+ * Go all shortest ways, step by step.
+ * \param first the line by which all leave \param destination host where they end
+ * \param start the ways before it
+ * \param take of some ways, a line and the ways to its end: adds it to each and puts them there
+ * \return the ways at the end; none in a circle, or where too many differ
+ */
+template <typename Ways, typename Take>
+Ways
+GoAll(const FabricPort* first, uint32_t destination, const Ways& start, const Take& take)
+{
+    Ways found;
+    std::vector<std::pair<const FabricPort*, Ways>> edge{{first, start}};
     for (uint32_t steps = 0; !edge.empty(); ++steps)
     {
-        if (steps > MOST_SWITCHES)
-        {
-            return {};
-        }
-        std::vector<std::pair<FabricSwitch*, WholeWays>> switches;
+        WaysTo<Ways> nodes;
         for (const auto& [line, before] : edge)
         {
             auto* next = dynamic_cast<FabricSwitch*>(line->GetReceiver());
-            auto place = std::find_if(switches.begin(), switches.end(), [next](const auto& each) {
-                return each.first == next;
-            });
-            if (next && place == switches.end())
+            if (!take(before, line, next ? At(nodes, next) : found) || steps > MOST_SWITCHES)
             {
-                place = switches.insert(switches.end(), {next, {}});
-            }
-            const double bytePs = FABRIC_PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
-            for (const RoceWholeWay& way : before)
-            {
-                Add(next ? place->second : found,
-                    {way.delayPs + line->GetDelayPs(), way.psPerByte + bytePs});
+                return {};
             }
         }
         edge.clear();
-        for (const auto& [node, before] : switches)
+        for (const auto& [node, before] : nodes)
         {
             const FabricRoutes::Ports choices = node->GetRoutes().Find(destination);
             for (uint32_t place = 0; place < choices.count; ++place)
@@ -90,6 +79,61 @@ FindWholeWays(const FabricPort& first, uint32_t destination)
         }
     }
     return found;
+}
+
+/// \param one a way \param other another \return whether a frame alone takes as long over both
+bool
+IsAlikeForOne(const RocePath& one, const RocePath& other)
+{
+    if (one.cutsThrough || other.cutsThrough)
+    {
+        return std::equal(one.lines.begin(),
+                          one.lines.end(),
+                          other.lines.begin(),
+                          other.lines.end(),
+                          IsAlike);
+    }
+    // Like lines in another order, whose sum may differ in its last bit.
+    return one.delayPs == other.delayPs && one.lines.size() == other.lines.size() &&
+           std::abs(one.psPerByte - other.psPerByte) < SAME_SUM * one.psPerByte;
+}
+
+/// \param first the line by which all leave \param destination host where they end
+/// \return each of the shortest ways that are unlike for a frame; none where too many are
+std::vector<RocePath>
+FindSingles(const FabricPort* first, uint32_t destination)
+{
+    using Ways = std::vector<RocePath>;
+    const auto take = [](const Ways& before, const FabricPort* line, Ways& behind) {
+        for (RocePath way : before)
+        {
+            way.Append(line);
+            if (std::none_of(behind.begin(), behind.end(), [&way](const RocePath& other) {
+                    return IsAlikeForOne(way, other);
+                }))
+            {
+                behind.push_back(std::move(way));
+            }
+        }
+        return behind.size() <= MOST_SINGLES;
+    };
+    return GoAll<Ways>(first, destination, Ways(1), take);
+}
+
+/// \param first the line by which all leave \param destination host where they end
+/// \return the least delay of a shortest way, or none
+std::optional<int64_t>
+FindLeastDelayPs(const FabricPort* first, uint32_t destination)
+{
+    using Delay = std::optional<int64_t>;
+    return GoAll<Delay>(first,
+                        destination,
+                        0,
+                        [](const Delay& before, const FabricPort* line, Delay& behind) {
+                            const int64_t delayPs = *before + line->GetDelayPs();
+                            behind = std::min(behind.value_or(delayPs), delayPs);
+                            return true;
+                        });
 }
 } // namespace
 
@@ -139,6 +183,7 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
     RocePath path;
     std::vector<const FabricPort*> step{PeekPointer(from.GetPort(port))};
     bool oneWay = true;
+    bool areAlike = true;    // the lines of each step
     bool someArrive = false; // ways of different lengths: what lies behind is not all on every one
     while (true)
     {
@@ -152,6 +197,7 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
             head = head == 0 || (bytes > 0 && bytes < head) ? bytes : head;
             path.alike = path.alike && line->GetRateBps() == step.front()->GetRateBps() &&
                          bytes == step.front()->GetAnnouncedBytes();
+            areAlike = areAlike && IsAlike(line, step.front());
             rateBps += static_cast<double>(line->GetRateBps());
             fastest = line->GetRateBps() > fastest->GetRateBps() ? line : fastest;
             if (auto* next = dynamic_cast<FabricSwitch*>(line->GetReceiver());
@@ -166,12 +212,16 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
         oneWay = oneWay && step.size() == 1;
         if (switches.empty() || someArrive)
         {
-            path.wholes = FindWholeWays(*path.lines.front(), destination);
-            if (oneWay || path.wholes.empty())
+            if (oneWay)
             {
                 return Find(from, port, destination);
             }
-            path.delayPs = std::ranges::min(path.wholes, {}, &RoceWholeWay::delayPs).delayPs;
+            if (!areAlike || !switches.empty())
+            {
+                path.singles = FindSingles(path.lines.front(), destination);
+                path.delayPs =
+                    FindLeastDelayPs(path.lines.front(), destination).value_or(path.delayPs);
+            }
             return path;
         }
         if (++path.switches > MOST_SWITCHES)
@@ -242,7 +292,7 @@ RocePath::ExactAnswerPs(uint32_t wireBytes) const
 {
     if (!width.empty())
     {
-        return OfWholePs(delayPs + AlonePs(wireBytes, true), wireBytes);
+        return OnePs(wireBytes, true);
     }
     RocePathFrames sent(GetLines(true));
     sent.Send(1, wireBytes);
@@ -333,21 +383,20 @@ RocePath::AlonePs(uint32_t wireBytes, bool back) const
 }
 
 int64_t
-RocePath::OfWholePs(int64_t ps, uint32_t wireBytes) const
+RocePath::OnePs(uint32_t wireBytes, bool back) const
 {
-    if (std::any_of(heads.begin(), heads.end(), [](uint32_t head) { return head > 0; }))
+    if (singles.empty())
     {
-        return ps;
+        return delayPs + AlonePs(wireBytes, back);
     }
-    double leastPs = std::numeric_limits<double>::max();
-    for (const RoceWholeWay& way : wholes)
+    int64_t leastPs = std::numeric_limits<int64_t>::max();
+    for (const RocePath& way : singles)
     {
-        leastPs = std::min(leastPs, static_cast<double>(way.delayPs) + way.psPerByte * wireBytes);
+        leastPs =
+            std::min(leastPs,
+                     back ? way.ExactAnswerPs(wireBytes) : way.TravelPs(0, wireBytes, wireBytes));
     }
-    // Each port rounds to a picosecond: where the lines are those of a whole way, they know better.
-    const auto roundingPs = static_cast<int64_t>(lines.size());
-    const auto wholePs = static_cast<int64_t>(leastPs) + 1 + roundingPs;
-    return wholePs > ps + 2 * roundingPs + 2 ? wholePs : ps;
+    return leastPs;
 }
 
 int64_t
@@ -360,8 +409,7 @@ RocePath::WidePs(const std::vector<RoceFrames>& frames) const
         if (group.count > 0)
         {
             smallest = std::min(smallest, group.wireBytes);
-            const int64_t onePs = delayPs + AlonePs(group.wireBytes, false);
-            longestPs = std::max(longestPs, OfWholePs(onePs, group.wireBytes));
+            longestPs = std::max(longestPs, OnePs(group.wireBytes, false));
         }
     }
     for (std::size_t line = 0; line < lines.size(); ++line)

@@ -18,13 +18,6 @@ struct RoceFrames
     uint32_t wireBytes; //!< of each of them on the line
 };
 
-/// What all lines of a way are together for a frame, whose size is in bytes on the line.
-struct RoceWholeWay
-{
-    int64_t delayPs;  //!< sum of propagation delays
-    double psPerByte; //!< time to serialise one byte on all lines in turn
-};
-
 /// An idle path between two hosts: one of the shortest, the others may differ where links do.
 struct RocePath
 {
@@ -43,8 +36,8 @@ struct RocePath
     /// Of several ways, all lines of each step have one rate and lead to switches that cut through
     /// alike.
     bool alike{true};
-    /// Of several ways, those that are the fastest for some frame.
-    std::vector<RoceWholeWay> wholes;
+    /// Of several unlike ways, each once, since each frame takes one; none where too many differ.
+    std::vector<RocePath> singles;
 
     /**
      * \param from where it begins
@@ -106,9 +99,9 @@ struct RocePath
     std::vector<RocePathFrames::Line> GetLines(bool back) const;
     /// \param frames groups of frames \return the least time in which they come over several ways
     int64_t WidePs(const std::vector<RoceFrames>& frames) const;
-    /// \param ps what a frame takes at least over several ways, with the delays
-    /// \param wireBytes its bytes \return the same, with all lines those of one whole way
-    int64_t OfWholePs(int64_t ps, uint32_t wireBytes) const;
+    /// \param wireBytes bytes of a frame \param back whether it goes back
+    /// \return the least time of the frame by itself over several ways, with the delays
+    int64_t OnePs(uint32_t wireBytes, bool back) const;
     /// \param wireBytes bytes of a frame \param line one of the lines \param back whether it goes
     /// back
     /// \return the least time of the frame on all other lines of several ways

@@ -92,6 +92,14 @@ def test_sixteen_npus_by_hand() -> None:
     assert _found(workload, (16,), EXPERT_DATA) == {(n, n + 4) for n in (0, 1, 2, 3, 8, 9, 10, 11)}
 
 
+@pytest.mark.parametrize(("experts", "own"), [(1, False), (4, True), (8, True)])
+def test_experts_that_are_shared_have_communicators_of_their_own(experts: int, *, own: bool) -> None:
+    """Experts that every NPU has are parameters like others, whose gradients travel with theirs."""
+    communicators = GroupCommunicators(parallel_groups(_workload(2, experts), (16,)))
+    for group in (EXPERT, EXPERT_DATA):
+        assert (communicators.of(group, 0) != communicators.of(DATA, 0)) == own
+
+
 def test_a_data_parallel_collective_is_not_cut_at_the_experts() -> None:
     """On 16 NPUs in one dimension: groups of 2, and one dimension of 8 across them, though ep cuts it in 4 and 2."""
     groups = parallel_groups(_workload(2, 4), (16,))
