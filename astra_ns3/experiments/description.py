@@ -6,9 +6,10 @@ from itertools import groupby
 
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.forecasting.foreseen import Foreseen
+from astra_ns3.experiments.input_files import input_files
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.nccl.servers_of_network import place_of
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.network.run_document import EventDocument, FileDocument, TenantDocument
 from astra_ns3.scenario.events import event_documents
@@ -41,6 +42,8 @@ class Description:
     """The network's events; the first of several tenants has them, the others have none."""
     npus: int = 0
     """How many NPUs the network has."""
+    input_files: FileDocument = field(default_factory=dict)
+    """Digests of the files that the inputs name."""
 
 
 def describe(inputs: Inputs) -> Description:
@@ -63,6 +66,7 @@ def describe(inputs: Inputs) -> Description:
         dimensions=None if cut.cut is None else cut.names,
         events=tuple(event_documents(inputs.events, inputs.graph)),
         npus=len(inputs.graph.npu_host),
+        input_files=dict(input_files(inputs)),
     )
 
 

@@ -102,6 +102,7 @@ def run_document(
         "in_force": description.in_force,
         **({} if description.npus_per_server is None else {"npus_per_server": description.npus_per_server}),
         **({} if description.dimensions is None else {"dimensions": list(description.dimensions)}),
+        **({"input_files": description.input_files} if description.input_files else {}),
         **_cost(played, watch, request.threads),
         "versions": versions(),
     }

@@ -467,6 +467,9 @@ class RunDocument(ForeseenDocument, total=False):
     """Where NCCL plays collectives: so many NPUs, in the order of their numbers, share a server."""
     dimensions: Sequence[str]
     """Where groups split a dimension of the network: which of the network's each dimension of the run's tables is."""
+    input_files: Mapping[str, str]
+    """SHA-256 of each graph, trace, list of flows, table, schedule and own code that the files name, by file name;
+    more than 16 traces have one together. Absent: none. Jobs have it in their folders."""
     started: str
     """When the run began."""
     timing: Mapping[str, float]

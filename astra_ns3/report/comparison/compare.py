@@ -10,7 +10,14 @@ from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import ACCOUNTS, NOT_OF_ALL, Quantities, groups_for
-from astra_ns3.report.comparison.settings import OF_SCENARIO, follows_from_seed, of_scenarios, settings, surroundings
+from astra_ns3.report.comparison.settings import (
+    INPUT_FILES,
+    OF_SCENARIO,
+    follows_from_seed,
+    of_scenarios,
+    settings,
+    surroundings,
+)
 from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of, stop_of
@@ -72,7 +79,9 @@ def _differing(a: Records, b: Records) -> list[Setting]:
     said_a, said_b = of_scenarios(a.scenario_keys, b.scenario_keys)
     found = differing({**keys_a, **said_a}, {**keys_b, **said_b})
     # What happens to the network is told part by part.
-    return [each for each in found if not each.key.startswith(f"{OF_SCENARIO}.events")]
+    told = (each for each in found if not each.key.startswith(f"{OF_SCENARIO}.events"))
+    # Older results have no digests of files; of a file that one run names alone another key tells.
+    return [each for each in told if not (each.key.startswith(INPUT_FILES) and ABSENT in (each.a, each.b))]
 
 
 def differing(keys_a: JsonObject, keys_b: JsonObject) -> list[Setting]:

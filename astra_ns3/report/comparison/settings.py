@@ -23,7 +23,8 @@ OPTIONS = (
 )
 OF_SCENARIO = "scenario"
 FILES = ("workload", "system", "network")
-PARTS = (*OPTIONS, *FILES, "in_force", "versions")
+INPUT_FILES = "input_files"
+PARTS = (*OPTIONS, *FILES, INPUT_FILES, "in_force", "versions")
 """Keys of run.json that say how a run was made; its name, its date and what it cost are not among them."""
 _NAMES = ("name", "layer")
 _REDUCTION = "reduction"

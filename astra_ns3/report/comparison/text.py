@@ -8,6 +8,7 @@ from math import floor
 from astra_ns3.config.core.plain import Json
 from astra_ns3.report.alignment import given_text, ranges, table
 from astra_ns3.report.comparison.differences import ABSENT, WITH_UNITS, Absent, Difference
+from astra_ns3.report.comparison.settings import INPUT_FILES
 from astra_ns3.units import EXACT_BY_KEY, format_rate, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
@@ -54,13 +55,15 @@ def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> st
 
 def key_text(key: str) -> str:
     """Return a setting's key; of what held in the run without the unit at its end, which :func:`value_text` has."""
-    return without_unit(key) if key.startswith(WITH_UNITS) else key
+    return without_unit(key) if key.startswith(WITH_UNITS) else key.removeprefix(f"{INPUT_FILES}.")
 
 
 def value_text(key: str, value: Json | Absent) -> str:
     """Return what a setting is, as a file would have it, shortened; a key that its file leaves out has its default."""
     if value is ABSENT:
         return "-"
+    if key.startswith(INPUT_FILES) and isinstance(value, str):
+        return f"content {value[:_DIGITS]}"
     if isinstance(value, list):
         words = ", ".join(ranges(value) if key == "job.npus" else (_single_text(key, each) for each in value)) or "none"
     else:
