@@ -187,7 +187,7 @@ def _job(draw: Draw, job: Drawn, number: int, places: Sequence[str], files: dict
             {f"{draw.between(1, 500)}us" for _ in range(draw.randint(0, 3))}, key=lambda time: int(time[:-2])
         )
         job["restart"] = {"after": f"{draw.between(1, 50)}us", "at-most": draw.randint(1, 3), "fails": fails}
-    if draw.chance(0.2):
+    if draw.chance(0.2) and "restart" not in job:  # which some refuse
         files["slowdown.yaml"] = _slowdown(draw)
         job["compute-slowdown"] = "slowdown.yaml"
     job |= draw.some(0.12, end=f"{draw.between(5, 2000)}us", seed=draw.randint(1, 9))
