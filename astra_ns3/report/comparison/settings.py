@@ -44,10 +44,11 @@ _LEFT_TO_THE_RUN = ("after", "arrival_ps", "restarts")
 def settings(metadata: RunDocument) -> JsonObject:
     """Dotted key -> value. A list of groups that have names goes by these, ``workload.layers.Embedding.update_ns``.
 
-    A network whose switches don't reduce has no keys of reducers.
+    A network whose switches don't reduce has no keys of reducers, and a run whose inputs name no files none of these.
     """
     parts = chosen(metadata, PARTS)
-    found = dict(entry for part in PARTS for entry in flat(part, parts.get(part)))
+    told = [part for part in PARTS if part != INPUT_FILES or parts.get(part)]
+    found = dict(entry for part in told for entry in flat(part, parts.get(part)))
     if any(_REDUCTION in key.split(".") and value is not None for key, value in found.items()):
         return found
     return {key: value for key, value in found.items() if not key.rpartition(".")[2].startswith(_OF_REDUCERS)}
