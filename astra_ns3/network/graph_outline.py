@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, longest_path, path, path_links, slowest_path
+from astra_ns3.topology.ports import nic_ports
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 
@@ -102,6 +103,10 @@ def _outline(
     graph: Graph, npus: int, switches: Iterable[int], hosts: Iterable[int], slowest: Sequence[Link]
 ) -> NetworkOutline:
     port_outlines = [port_outline(link) for link in graph.links]
+    hosts = list(hosts)
+    # What stays inside a server passes none of its NICs.
+    outside = nic_ports(graph, hosts) if any(graph.leads_out(link) for link in slowest) else []
+    nics = {graph.ports[node][port].link for node, port in outside if node >= graph.hosts}
     outlines: dict[SwitchOutline, None] = {}
     for number in switches:
         ports = tuple(sorted(port_outlines[port.link] for port in graph.ports[graph.hosts + number]))
@@ -114,6 +119,7 @@ def _outline(
         path=tuple(port_outline(link) for link in slowest),
         nic_buffer_bytes=graph.nic_buffer_bytes,
         cut_through=cut_through_of(graph, slowest),
+        shared_nics=tuple(sorted({port_outlines[link] for link in nics})),
     )
 
 

@@ -161,7 +161,7 @@ def _of_round_trips(plan: NetworkPlan) -> Iterator[str]:
     changed = {name for each in plan.controls for name in each.numbers}
     largest = largest_wire_bytes(plan.transports.values())
     for kind, now in later_transports(plan).items():
-        first, rate_bps = plan.transports[kind], min(port.rate_bps for port in now.outline.host_ports)
+        first, rate_bps = plan.transports[kind], now.outline.line_rates_bps[0]
         least_ps, most_ps = sorted((first.base_round_trip_ps, now.base_round_trip_ps))
         if most_ps < _MUCH * least_ps:
             continue

@@ -136,15 +136,26 @@ class Scenario:
             else ArrivingNetwork(network, number, len(tenant.npus), tenant.start_ps, self.bits)
             for number, tenant in enumerate(self.tenants)
         ]
-        for number, view in enumerate(views):
-            tenant = self.tenants[number]
-            own = tenant.is_traffic or tenant.berth is not None or tenant.restart_ps is not None
-            view.connections = FIRST_CONNECTIONS + number if own else 0
+        for number, view in zip(self._own_connections(), views, strict=True):
+            view.connections = 0 if number is None else FIRST_CONNECTIONS + number
         if isinstance(tables, NetworkTables):
             tables.start_ps = lambda tenant: views[tenant].start_ps
             tables.end_ps = lambda tenant: views[tenant].end_ps
             tables.npus_of = lambda tenant: views[tenant].bound_to if views[tenant].started else ()
         return [*views]
+
+    def _own_connections(self) -> list[int | None]:
+        """For each tenant, which connections are its own, from 0; None: it has those that everybody has.
+
+        They decide on the ways that ECMP takes, so those of traffic follow from names, in any order of the file.
+        """
+        places = [number for number, tenant in enumerate(self.tenants) if tenant.is_traffic]
+        by_name = sorted(places, key=lambda number: self.tenants[number].name)
+        of_traffic = dict(zip(by_name, places, strict=True))
+        return [
+            of_traffic.get(number, number if tenant.berth is not None or tenant.restart_ps is not None else None)
+            for number, tenant in enumerate(self.tenants)
+        ]
 
     def network_tables(self, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows of the network's tables and hands them to ``sink``, split by tenant."""

@@ -32,8 +32,9 @@ class NetworkOutline:
     """A network in outline; switches that are alike stand once.
 
     ``path``: the links, in order, of a shortest path between two hosts that takes as long as any. ``host_ports``: the
-    links of hosts, those that are alike once. ``cut_through``: of each switch on the path, in order, the bytes of a
-    frame it waits for before it sends it on, 0 for all; empty: all store.
+    links of hosts, those that are alike once; ``shared_nics``: those that lead out of NICs that hosts share.
+    ``cut_through``: of each switch on the path, in order, the bytes of a frame it waits for before it sends it on, 0
+    for all; empty: all store.
     """
 
     npus: int
@@ -43,6 +44,12 @@ class NetworkOutline:
     path: tuple[PortOutline, ...]
     nic_buffer_bytes: int | None = None
     cut_through: tuple[int, ...] = ()
+    shared_nics: tuple[PortOutline, ...] = ()
+
+    @property
+    def line_rates_bps(self) -> list[int]:
+        """Rates of the lines by which hosts send, those of NICs that they share too, the slowest first."""
+        return sorted({port.rate_bps for port in (*self.host_ports, *self.shared_nics)})
 
     @property
     def largest_buffer_bytes(self) -> int:

@@ -32,6 +32,8 @@ NVLINK = {"rate": "1000Gbps", "delay": "100ns"}
 WIRES = {"link": {"rate": "400Gbps", "delay": "1us"}, "switch": SWITCH}
 RAILS = {"kind": "rail-optimised", "nodes": 2, "npus_per_node": 4, **WIRES}
 
+DCQCN = {"kind": "roce", "congestion_control": "dcqcn"}
+FASTER = "faster.1000000000000.rate_ai"
 MESH = {"kind": "full-mesh", "npus": 5, "link": NVLINK}
 
 
@@ -300,6 +302,20 @@ def test_shares_of_nics_are_warned_of_with_what_a_message_alone_loses_by_them(
     assert took_ns(network, "analytical", 4, 10**6) == pytest.approx(share * 20_000, abs=5_000)
     assert not warnings_of_shares(network, "analytical-queues")
     assert took_ns(network, "analytical-queues", 4, 10**6) == pytest.approx(2 * 20_000, abs=5_000)
+
+
+@pytest.mark.parametrize("name", ["", "net.graphml"])
+def test_numbers_of_controls_follow_the_nics_that_npus_share(name: str, tmp_path: Path) -> None:
+    """A way between nodes is no faster than its NIC, shared or not; NVLinks have numbers of their own."""
+    found = []
+    for nics in (2, 4):
+        topology = nodes(nics_per_node=nics)
+        network = given(topology, tmp_path / f"{nics}{name}") if name else parse_network({"topology": topology})
+        transport = parse_network({"topology": topology, "transport": DCQCN}).transport
+        numbers = plan_network(network.model_copy(update={"transport": transport})).transports["roce"].native(0)
+        found.append([numbers[key] for key in ("control.rate_ai", FASTER, "control.minimum_rate")])
+    assert [each[1] / each[0] for each in found] == pytest.approx([2.5, 2.5])  # 1000 by 400 Gb/s
+    assert found[0] == pytest.approx(found[1], rel=0.2)  # a round trip over shared NICs is longer
 
 
 # NPUs share lines no faster than their own: 4 on a NIC of 400 Gb/s two of 200 Gb/s, which is less than 300 Gb/s.

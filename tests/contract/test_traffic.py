@@ -229,6 +229,21 @@ def test_a_flow_has_connections_of_its_own_beside_a_job_s(files: Files) -> None:
     assert took[0] < took[1] < 3 * took[0]
 
 
+def test_the_order_of_entries_changes_nothing(files: Files) -> None:
+    """Entries' queue pairs, and so the ways that ECMP takes, follow from their names as their seeds do."""
+    entries: list[dict[str, Any]] = [
+        {"name": "p", "kind": "poisson", "load": 0.5, "sizes": SIZES},
+        {"name": "a", "kind": "incast", "senders": 4, "interval": "10us", "sizes": SIZES},
+    ]
+    finish, done = [], []
+    for traffic in (entries, entries[::-1]):
+        result = files.play(network(), jobs=[job("job")], traffic=traffic)
+        finish.append(result.tenants["job"].metadata["finish_ps"])
+        done.append({entry["name"]: rows(result.tenants[entry["name"]]) for entry in entries})
+    assert finish[0] == finish[1]
+    assert done[0] == done[1]
+
+
 def test_records_of_traffic_on_a_job_s_npus_are_the_traffic_s(files: Files, tmp_path: Path) -> None:
     result = files.play(
         network(queue_pairs="per-message"),

@@ -27,7 +27,7 @@ def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Ite
     regain = _REGAIN.get(kind)
     if regain is None:
         return
-    rates = sorted({port.rate_bps for port in outline.host_ports})
+    rates = outline.line_rates_bps
     # A window's steps go with the round trip, which is far shorter where lines are fast.
     for line_bps in rates if kind in _BY_RATE else rates[:1]:
         in_force = {**numbers, **parameters.faster_lines.get(line_bps, {})}

@@ -111,8 +111,7 @@ def roce_frames(transport: RoceTransport) -> RoceFrames:
 def roce_lines(transport: RoceTransport, outline: NetworkOutline) -> list[Line]:
     """Return the lines that scale the control's numbers on the network of ``outline``, the slowest first."""
     round_trip_ps = base_round_trip_ps(roce_frames(transport), outline)
-    rates = sorted({port.rate_bps for port in outline.host_ports})
-    return [Line(rate_bps, round_trip_ps, transport.payload_bytes) for rate_bps in rates]
+    return [Line(rate_bps, round_trip_ps, transport.payload_bytes) for rate_bps in outline.line_rates_bps]
 
 
 def _reducer_ack_every(transport: RoceTransport) -> int:
