@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,37 @@ def test_a_message_alone_takes_as_long_as_its_packets(
         times[backend] = row.end_ps - row.start_ps
         assert row.end_ps - row.start_ps == pytest.approx(row.ideal_ps, abs=1)
     assert times["flow"] == pytest.approx(times["ns3"], abs=1)
+
+
+@pytest.mark.parametrize(
+    "transport",
+    [
+        {"kind": "roce", "completion": "acknowledged"},
+        {"kind": "roce", "completion": "acknowledged", "window": "100KB"},
+        {"kind": "roce", "window": "bdp"},
+        {"kind": "tcp"},
+    ],
+)
+def test_answers_take_their_own_of_ways_that_differ_in_delay(tmp_path: Path, transport: Mapping[str, Any]) -> None:
+    """Two ways of two switches, of 200 ns and of 20 us, by ECMP: each message and its answers draw one of them."""
+    made = [{"id": f"host{number}", "kind": "host"} for number in range(8)]
+    made += [{"id": f"switch{number}", "kind": "switch"} for number in range(4)]
+    joins = [(f"host{number}", f"switch{3 * (number % 2)}", "500ns") for number in range(8)]
+    joins += [(f"switch{end}", f"switch{way}", delay) for way, delay in ((1, "100ns"), (2, "10us")) for end in (0, 3)]
+    links = [{"source": a, "target": b, "rate": "100Gbps", "delay": delay} for a, b, delay in joins]
+    (tmp_path / "net.json").write_text(
+        json.dumps({"directed": False, "multigraph": False, "nodes": made, "links": links})
+    )
+    file = {"kind": "file", "path": str(tmp_path / "net.json"), "switch": {"buffer": "1GB"}}
+    network = parse_network({"topology": file, "transport": dict(transport)})
+    flows = [Flow(2 * n, (2 * m + 1) % 8, 1_000_000, start_ps=(4 * n + m) * 10**9) for n in range(4) for m in range(4)]
+    times = {}
+    for backend in ("ns3", "flow"):
+        (tmp_path / backend).mkdir()
+        rows: Any = play_flows(network, flows, tmp_path / backend, backend=backend).table("flows")
+        times[backend] = rows.sort_values("start_ps").eval("end_ps - start_ps").tolist()
+    assert times["flow"] == pytest.approx(times["ns3"], rel=0.01)
+    assert max(times["ns3"]) > 1.1 * min(times["ns3"])
 
 
 def test_two_flows_into_one_host_share_its_line(tmp_path: Path) -> None:

@@ -186,8 +186,22 @@ FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines)
     return &*m_links.insert(std::move(uses)).first;
 }
 
+RocePath
+FlowMessageTransport::PathOf(const std::vector<FlowLine>& lines)
+{
+    RocePath path;
+    for (const FlowLine& line : lines)
+    {
+        path.Append(line.port);
+    }
+    path.switches = path.lines.size() - 1;
+    return path;
+}
+
 uint32_t
-FlowMessageTransport::WayOf(const Queue& queue, const std::vector<FlowLine>& lines)
+FlowMessageTransport::WayOf(const Queue& queue,
+                            const std::vector<FlowLine>& lines,
+                            const std::vector<FlowLine>& back)
 {
     const Pair& pair = m_pairs[queue.pair];
     const FlowTransportKind& kind = m_context.transports[pair.kind];
@@ -198,44 +212,70 @@ FlowMessageTransport::WayOf(const Queue& queue, const std::vector<FlowLine>& lin
         const uint32_t out = lines.front().port->GetPlace().port;
         path = RocePath::FindWidest(from, out, m_context.hostOfNpu[pair.receiver]).value_or(path);
     }
+    std::optional<RocePath> own; // of answers; several ways lead back as they came
     if (path.lines.empty())
     {
-        for (const FlowLine& line : lines)
-        {
-            path.Append(line.port);
-        }
-        path.switches = path.lines.size() - 1;
+        path = PathOf(lines);
+        own = back.empty() ? own : PathOf(back);
     }
-    const auto [found, isNew] = m_wayOf.try_emplace(KeyOf(path, pair.kind), m_ways.size());
+    const auto answer = [&path, &own](uint32_t wireBytes) {
+        return own ? own->TravelPs(0, wireBytes, wireBytes) : path.ExactAnswerPs(wireBytes);
+    };
+    const int64_t answerPs = answer(kind.answerWireBytes);
+    const int64_t opensPs = kind.openingWireBytes > 0 ? answer(kind.openingWireBytes) : 0;
+    const uint64_t window = WindowOfPath(pair, lines.front().port);
+    std::vector<uint64_t> key = KeyOf(path, pair.kind);
+    key.insert(key.end(),
+               {static_cast<uint64_t>(answerPs), static_cast<uint64_t>(opensPs), window});
+    const auto [found, isNew] = m_wayOf.try_emplace(std::move(key), m_ways.size());
     if (isNew)
     {
-        const int64_t answerPs = path.ExactAnswerPs(kind.answerWireBytes);
-        const int64_t roundTripPs = AlonePs(kind, path, kind.payloadBytes) + answerPs;
+        const int64_t alonePs = AlonePs(kind, path, kind.payloadBytes);
         Way& way = m_ways.emplace_back();
-        way.roundTripPs = roundTripPs;
+        way.roundTripPs = alonePs + answerPs;
         way.answerPs = kind.acknowledged ? answerPs : 0;
-        SetWindows(way, kind, path.lowestRateBps);
+        way.openingPs = path.TravelPs(kind.openingWireBytes) + opensPs;
+        SetWindows(way, kind, window);
         way.path = std::move(path);
     }
     return found->second;
 }
 
+uint64_t
+FlowMessageTransport::WindowOfPath(const Pair& pair, const FabricPort* first) const
+{
+    const FlowTransportKind& kind = m_context.transports[pair.kind];
+    if (!kind.windowOfPath)
+    {
+        return 0;
+    }
+    const FabricNetDevice& from = *m_context.hosts[m_context.hostOfNpu[pair.sender]];
+    const uint32_t to = m_context.hostOfNpu[pair.receiver];
+    std::optional<RocePath> path = RocePath::Find(from, first->GetPlace().port, to);
+    if (!path)
+    {
+        path.emplace().Append(first); // all that is known before there is a way
+    }
+    const int64_t roundTripPs =
+        AlonePs(kind, *path, kind.payloadBytes) + path->ExactAnswerPs(kind.answerWireBytes);
+    const double bits = static_cast<double>(roundTripPs) * static_cast<double>(path->lowestRateBps);
+    return std::max<uint64_t>(static_cast<uint64_t>(bits / FABRIC_PS_TIMES_BITS), 1);
+}
+
 void
-FlowMessageTransport::SetWindows(Way& way, const FlowTransportKind& kind, uint64_t lowestBps)
+FlowMessageTransport::SetWindows(Way& way, const FlowTransportKind& kind, uint64_t ofPath)
 {
     way.windowBytes = kind.windowBytes;
     way.firstWindowBytes = kind.firstWindowBytes;
     way.inFlightBytes = kind.inFlightBytes;
-    if (!kind.windowOfPath)
+    if (ofPath == 0)
     {
         return;
     }
-    const double bits = static_cast<double>(way.roundTripPs) * static_cast<double>(lowestBps);
-    const auto bytes = std::max<uint64_t>(static_cast<uint64_t>(bits / FABRIC_PS_TIMES_BITS), 1);
-    const uint64_t packets = (bytes + kind.payloadBytes - 1) / kind.payloadBytes;
+    const uint64_t packets = (ofPath + kind.payloadBytes - 1) / kind.payloadBytes;
     way.windowBytes = kind.windowBytes > 0 ? packets * kind.payloadBytes : 0;
-    way.firstWindowBytes = kind.firstWindowBytes > 0 ? bytes : 0;
-    way.inFlightBytes = kind.inFlightBytes > 0 ? static_cast<int64_t>(bytes) : kind.inFlightBytes;
+    way.firstWindowBytes = kind.firstWindowBytes > 0 ? ofPath : 0;
+    way.inFlightBytes = kind.inFlightBytes > 0 ? static_cast<int64_t>(ofPath) : kind.inFlightBytes;
 }
 
 void
@@ -262,7 +302,8 @@ FlowMessageTransport::FindWays(Queue& queue)
         answer = hashes.answer;
     }
     const std::vector<FlowLine> forth = m_paths.Find(from, to, data);
-    queue.back = LinksOf(m_paths.Find(to, from, answer));
+    const std::vector<FlowLine> back = m_paths.Find(to, from, answer);
+    queue.back = LinksOf(back);
     queue.forth = LinksOf(forth);
     if (forth.empty())
     {
@@ -270,12 +311,12 @@ FlowMessageTransport::FindWays(Queue& queue)
         if (queue.way == NO_WAY)
         {
             FabricPort* nic = PeekPointer(m_context.hosts[from]->GetPort(0));
-            queue.way = WayOf(queue, {{nic, 1.0}}); // all that is known before there is a way
+            queue.way = WayOf(queue, {{nic, 1.0}}, {}); // all that is known before there is a way
             queue.narrowestBps = nic->GetRateBps();
         }
         return;
     }
-    queue.way = WayOf(queue, forth);
+    queue.way = WayOf(queue, forth, back);
     double narrowestBps = FlowShares::NO_LIMIT;
     for (const FlowLine& line : forth)
     {
@@ -370,9 +411,7 @@ FlowMessageTransport::Post(uint32_t number, const CollectiveMessage& message)
         Begin(number);
         return;
     }
-    const Way& way = m_ways[queue.way];
-    const int64_t opensPs =
-        way.path.TravelPs(kind.openingWireBytes) + way.path.ExactAnswerPs(kind.openingWireBytes);
+    const int64_t opensPs = m_ways[queue.way].openingPs;
     queue.openPs = Simulator::Now().GetTimeStep() + opensPs;
     Simulator::Schedule(FabricDelay(opensPs, "a connection"), [this, number] { Begin(number); });
 }

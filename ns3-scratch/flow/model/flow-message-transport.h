@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -108,6 +109,7 @@ class FlowMessageTransport : public MessageTransport,
         RocePath path;                //!< the lines
         int64_t roundTripPs{0};       //!< of a full packet and its acknowledgement
         int64_t answerPs{0};          //!< what the last acknowledgement adds to a message
+        int64_t openingPs{0};         //!< of opening a connection
         uint64_t windowBytes{0};      //!< most data in flight of a queue pair; 0: no limit
         uint64_t firstWindowBytes{0}; //!< of a new one; 0: windows don't grow
         int64_t inFlightBytes{0};     //!< most under way; 0: no limit, below: what the way holds
@@ -214,10 +216,18 @@ class FlowMessageTransport : public MessageTransport,
     const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines);
     /// \return number of a line's link. \param isFirst of a way, a sender's own
     uint32_t LinkOf(FabricPort* port, bool isFirst);
-    /// \return number of the way over these lines
-    uint32_t WayOf(const Queue& queue, const std::vector<FlowLine>& lines);
-    /// Set the windows of a way. \param lowestBps rate of its slowest line
-    static void SetWindows(Way& way, const FlowTransportKind& kind, uint64_t lowestBps);
+    /// \return the path of these lines, each taken once
+    static RocePath PathOf(const std::vector<FlowLine>& lines);
+    /// \return number of the way over these lines. \param back lines of acknowledgements
+    uint32_t WayOf(const Queue& queue,
+                   const std::vector<FlowLine>& lines,
+                   const std::vector<FlowLine>& back);
+    /// \param first port of the sender's NIC
+    /// \return bytes that a pair has under way if its window follows from its path; 0: it doesn't.
+    ///         As queue pairs do, it takes one of the shortest paths, both ways
+    uint64_t WindowOfPath(const Pair& pair, const FabricPort* first) const;
+    /// Set the windows of a way. \param ofPath the window that follows from the path, if it does
+    static void SetWindows(Way& way, const FlowTransportKind& kind, uint64_t ofPath);
     /// \return time that a message takes alone, without its acknowledgement. \param path its way
     static int64_t AlonePs(const FlowTransportKind& kind, const RocePath& path, uint64_t bytes);
     /// Put a message behind the others of a queue.
