@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.frozen import replace
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.pair_delays import longest_delay_ps
 from astra_ns3.topology.paths import cut_through_of, longest_path, path, path_links, slowest_path
 from astra_ns3.topology.ports import nic_ports
 from astra_ns3.topology.routes import RouteTables, shortest_paths
@@ -19,7 +21,10 @@ def network_outline_of(graph: Graph, slowest: Sequence[Link] | None = None) -> N
     if slowest is None:
         tables = shortest_paths(graph)
         slowest = slowest_path(graph, tables, longest_path(graph, tables))
-    return _outline(graph, len(graph.npu_host), range(graph.switches), hosts, slowest)
+    outline = _outline(graph, len(graph.npu_host), range(graph.switches), hosts, slowest)
+    if len({link.delay_ps for link in graph.links}) < 2:
+        return outline
+    return replace(outline, slower_way_ps=max(longest_delay_ps(graph) - sum(link.delay_ps for link in slowest), 0))
 
 
 def transport_outlines(

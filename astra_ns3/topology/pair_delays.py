@@ -41,8 +41,16 @@ class PairDelays:
         return int(np.flatnonzero(self.class_of == a)[0]), int(np.flatnonzero(self.class_of == b)[-1])
 
 
-def pair_delays(graph: Graph, hosts: Sequence[int]) -> PairDelays:
-    """The delays between ``hosts``, each of which is named once and can reach the others."""
+def longest_delay_ps(graph: Graph) -> int:
+    """The delay of the slowest of all shortest paths between two hosts with NPUs."""
+    return -int(pair_delays(graph, sorted(set(graph.npu_host)), sign=-1).delays_ps.min())
+
+
+def pair_delays(graph: Graph, hosts: Sequence[int], *, sign: int = 1) -> PairDelays:
+    """The delays between ``hosts``, each of which is named once and can reach the others.
+
+    ``sign`` -1: those of the slowest of a pair's shortest paths, below 0.
+    """
     numbers: dict[object, int] = {}
     class_of = np.zeros(len(hosts), dtype=np.int64)
     for index, host in enumerate(hosts):
@@ -53,7 +61,7 @@ def pair_delays(graph: Graph, hosts: Sequence[int]) -> PairDelays:
         "use a smaller network, or one in which more hosts share a switch",
     )
     _, first, crowd = np.unique(class_of, return_index=True, return_counts=True)
-    delays_ps = _between(graph, [hosts[index] for index in first.tolist()])
+    delays_ps = _between(graph, [hosts[index] for index in first.tolist()], sign)
     np.fill_diagonal(delays_ps, np.where(crowd > 1, delays_ps.diagonal(), 0))
     return PairDelays(class_of, delays_ps)
 
@@ -66,29 +74,29 @@ def _surroundings(graph: Graph, host: int) -> object:
     return tuple(sorted((port.peer, graph.links[port.link].cost, graph.links[port.link].delay_ps) for port in ports))
 
 
-def _between(graph: Graph, targets: Sequence[int]) -> _Picoseconds:
+def _between(graph: Graph, targets: Sequence[int], sign: int) -> _Picoseconds:
     """The delays between hosts, one of each class; on the diagonal that to another host of the class."""
     groups = host_groups(graph)
     costs = distances_to_groups(graph, groups).astype(np.int64)[:, groups.of_host[targets]]
-    delays_ps = _to_targets(graph, targets, costs)
-    return np.stack([_from_host(graph, host, targets, costs, delays_ps) for host in targets])
+    delays_ps = _to_targets(graph, targets, costs, sign)
+    return np.stack([_from_host(graph, host, targets, costs, delays_ps, sign) for host in targets])
 
 
-def _to_targets(graph: Graph, targets: Sequence[int], costs: _Costs) -> _Picoseconds:
+def _to_targets(graph: Graph, targets: Sequence[int], costs: _Costs, sign: int) -> _Picoseconds:
     """The delay from each switch to each target over links that lead nearer; ``costs``, too: (switches, targets)."""
     delays_ps = np.full(costs.shape, _FAR_PS, dtype=np.int64)
     for column, host in enumerate(targets):
         for port in graph.ports[host]:
             link, switch = graph.links[port.link], port.peer - graph.hosts
             if switch >= 0 and costs[switch, column] == link.cost:
-                delays_ps[switch, column] = min(delays_ps[switch, column], link.delay_ps)
+                delays_ps[switch, column] = min(delays_ps[switch, column], sign * link.delay_ps)
     ways = _ways_between_switches(graph)
     changed = True
     while changed:  # once for each link of the longest path, and once more
         changed = False
         for here, beyond, cost, delay_ps in ways:
             nearer = costs[here] == costs[beyond] + cost
-            onward = np.where(nearer, delays_ps[beyond] + delay_ps, _FAR_PS)
+            onward = np.where(nearer, delays_ps[beyond] + sign * delay_ps, _FAR_PS)
             if (onward < delays_ps[here]).any():
                 np.minimum(delays_ps[here], onward, out=delays_ps[here])
                 changed = True
@@ -106,17 +114,20 @@ def _ways_between_switches(graph: Graph) -> Sequence[tuple[int, int, int, int]]:
     return tuple(ways)
 
 
-def _from_host(graph: Graph, host: int, targets: Sequence[int], costs: _Costs, delays_ps: _Picoseconds) -> _Picoseconds:
+def _from_host(
+    graph: Graph, host: int, targets: Sequence[int], costs: _Costs, delays_ps: _Picoseconds, sign: int
+) -> _Picoseconds:
     """The delay from a host to each target, by the quickest of the cheapest ways out."""
     cheapest = np.full(len(targets), UNREACHED, dtype=np.int64)
     quickest = np.full(len(targets), _FAR_PS, dtype=np.int64)
     for port in graph.ports[host]:
         link = graph.links[port.link]
         if port.peer >= graph.hosts:
-            way, delay = costs[port.peer - graph.hosts] + link.cost, delays_ps[port.peer - graph.hosts] + link.delay_ps
+            way = costs[port.peer - graph.hosts] + link.cost
+            delay = delays_ps[port.peer - graph.hosts] + sign * link.delay_ps
         else:
             there = np.array(targets) == port.peer
-            way, delay = np.where(there, link.cost, UNREACHED), np.where(there, link.delay_ps, _FAR_PS)
+            way, delay = np.where(there, link.cost, UNREACHED), np.where(there, sign * link.delay_ps, _FAR_PS)
         better = (way < cheapest) | ((way == cheapest) & (delay < quickest))
         cheapest, quickest = np.where(better, way, cheapest), np.where(better, delay, quickest)
     return quickest

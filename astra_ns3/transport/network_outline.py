@@ -34,7 +34,7 @@ class NetworkOutline:
     ``path``: the links, in order, of a shortest path between two hosts that takes as long as any. ``host_ports``: the
     links of hosts, those that are alike once; ``shared_nics``: those that lead out of NICs that hosts share.
     ``cut_through``: of each switch on the path, in order, the bytes of a frame it waits for before it sends it on, 0
-    for all; empty: all store.
+    for all; empty: all store. ``slower_way_ps``: what the slowest of equally short ways takes longer than ``path``.
     """
 
     npus: int
@@ -45,6 +45,7 @@ class NetworkOutline:
     nic_buffer_bytes: int | None = None
     cut_through: tuple[int, ...] = ()
     shared_nics: tuple[PortOutline, ...] = ()
+    slower_way_ps: int = 0
 
     @property
     def line_rates_bps(self) -> list[int]:

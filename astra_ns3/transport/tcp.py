@@ -205,7 +205,7 @@ def _window_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list
     window_ps = sum(count * transmission_ps(wire_bytes(packet), outline.slowest_bps) for count, packet in packets)
     is_delayed = segments(parameters.window_bytes, parameters.segment_bytes) < parameters.delayed_ack_count
     waits_ps = parameters.delayed_ack_timeout_ps if is_delayed else 0
-    round_trip_ps = base_round_trip_ps(parameters, outline) + waits_ps
+    round_trip_ps = base_round_trip_ps(parameters, outline) + 2 * outline.slower_way_ps + waits_ps
     if window_ps >= round_trip_ps:
         return []
     return [

@@ -313,7 +313,7 @@ def test_numbers_of_controls_follow_the_nics_that_npus_share(name: str, tmp_path
         network = given(topology, tmp_path / f"{nics}{name}") if name else parse_network({"topology": topology})
         transport = parse_network({"topology": topology, "transport": DCQCN}).transport
         numbers = plan_network(network.model_copy(update={"transport": transport})).transports["roce"].native(0)
-        found.append([numbers[key] for key in ("control.rate_ai", FASTER, "control.minimum_rate")])
+        found.append([float(numbers[key]) for key in ("control.rate_ai", FASTER, "control.minimum_rate")])
     assert [each[1] / each[0] for each in found] == pytest.approx([2.5, 2.5])  # 1000 by 400 Gb/s
     assert found[0] == pytest.approx(found[1], rel=0.2)  # a round trip over shared NICs is longer
 

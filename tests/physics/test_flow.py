@@ -120,6 +120,22 @@ def test_answers_take_their_own_of_ways_that_differ_in_delay(tmp_path: Path, tra
     assert max(times["ns3"]) > 1.1 * min(times["ns3"])
 
 
+@pytest.mark.parametrize(("window", "share"), [("bdp", 57), ("200KB", 82), ("300KB", 100)])
+def test_a_window_is_warned_of_by_the_slowest_of_equally_short_ways(tmp_path: Path, window: str, share: int) -> None:
+    """Between groups of a dragonfly some shortest ways have two lines of 5 us, there and back; others have one."""
+    topology = {"kind": "dragonfly", "a": 4, "p": 2, "h": 1, "link": {"rate": "100Gbps", "delay": "100ns"}}
+    topology |= {"global_link": {"rate": "100Gbps", "delay": "5us"}, "switch": {"buffer": "64MB"}}
+    network = roce_network(topology, congestion_control="none", window=window)
+    told = [words for words in plan_network(network).transports["roce"].held_by_windows() if "cannot fill" in words]
+    assert len(told) == (share < 100)
+    assert all(f"on the slowest of equally short ways, so one queue pair reaches {share}%" in words for words in told)
+    for backend in ("ns3", "flow"):
+        (tmp_path / backend).mkdir()
+        row = _flow(play_flows(network, [Flow(0, 22, 5_000_000)], tmp_path / backend, backend=backend))
+        sent_ps = 5_000 * (PAYLOAD + AROUND) * 80  # at 100 Gb/s
+        assert sent_ps / (row.end_ps - row.start_ps) == pytest.approx(share / 100, abs=0.03)
+
+
 def test_two_flows_into_one_host_share_its_line(tmp_path: Path) -> None:
     flows = [Flow(1, 0, 10 * MIB), Flow(2, 0, 10 * MIB)]
     rows: Any = play_flows(roce_star(3, congestion_control="none"), flows, tmp_path, backend="flow").table("flows")

@@ -105,13 +105,14 @@ def window_warnings(transport: RoceTransport, parameters: RoceParameters, outlin
     packets = -(-window // parameters.payload_bytes)  # the last may reach beyond it
     packet_ps = transmission_ps(parameters.largest_wire_bytes, outline.slowest_bps)
     others = min(parameters.ack_every, packets) - 1  # that the first one's acknowledgement waits for
-    round_trip_ps = base_round_trip_ps(parameters, outline) + others * packet_ps
+    round_trip_ps = base_round_trip_ps(parameters, outline) + others * packet_ps + 2 * outline.slower_way_ps
     window_ps = packets * packet_ps
     queue_pairs = parameters.queue_pairs_per_pair
     if queue_pairs * window_ps >= round_trip_ps:
         return []
     together = "one queue pair reaches" if queue_pairs == 1 else f"the {queue_pairs} queue pairs of two NPUs reach"
     every = f" with ack_every {parameters.ack_every}" if others else ""
+    every += " on the slowest of equally short ways" if outline.slower_way_ps else ""
     return [
         f"window {format_bytes(window)} cannot fill the link: it is sent in {format_time(window_ps)} "
         f"and acknowledged after {format_time(round_trip_ps)}{every}, so {together} "
