@@ -208,9 +208,10 @@ def _window_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list
     round_trip_ps = base_round_trip_ps(parameters, outline) + 2 * outline.slower_way_ps + waits_ps
     if window_ps >= round_trip_ps:
         return []
+    where = " on the slowest of equally short ways" if outline.slower_way_ps else ""
     return [
         f"window {format_bytes(parameters.window_bytes)} cannot fill the link: it is sent in {format_time(window_ps)} "
-        f"and acknowledged after {format_time(round_trip_ps)}, so one connection reaches "
+        f"and acknowledged after {format_time(round_trip_ps)}{where}, so one connection reaches "
         f"at most {100 * window_ps / round_trip_ps:.2g}% of the rate"
     ]
 
