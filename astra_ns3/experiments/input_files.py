@@ -21,6 +21,8 @@ from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 _CODE = (".py", ".hpp", ".hh", ".h")
 _PIECE = 1 << 20
+_GROUPS = "communicator groups"
+"""Whatever file they are from, which a workload of graphs doesn't know."""
 _MOST_TRACES = 16
 """More have one digest together, by the name that they share."""
 
@@ -34,8 +36,11 @@ def input_files(inputs: Inputs) -> dict[str, str]:
     network, system = inputs.network.document(), inputs.system.document()
     groups: dict[str, dict[Path, None]] = {}
     for name, path in [*_of_workload(inputs.workload), *_named(_paths(system)), *_named(_paths(network))]:
-        groups.setdefault(name, {})[path] = None
+        groups.setdefault(name, {})[path.resolve()] = None
     found = {name: _digest(list(each)) for name, each in groups.items()}
+    if isinstance(inputs.workload, GraphWorkload) and inputs.workload.groups:
+        members = repr(sorted(inputs.workload.groups.items()))
+        found[_GROUPS] = hashlib.sha256(members.encode()).hexdigest()
     return {name: digest for name, digest in found.items() if digest}
 
 

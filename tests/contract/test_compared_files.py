@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,14 @@ def with_trace(folder: Path, number: int) -> dict[str, Any]:
     return {"workload": folder / "job"}
 
 
+def with_groups(folder: Path, number: int) -> dict[str, Any]:
+    """A group of the first two NPUs, or of two others."""
+    nodes = [[GraphNode(1, "a", NodeKind.COMPUTE, duration_ps=10**6)]] * 4
+    write_chakra(Graphs(nodes), folder / "job")
+    (folder / "groups.json").write_text(json.dumps({"1": [0, 1] if number == 100 else [2, 3]}), encoding="utf-8")
+    return {"workload": folder / "job", "groups": folder / "groups.json"}
+
+
 def played(folder: Path, make: Callable[[Path, int], dict[str, Any]], number: int) -> Path:
     """Play a run whose inputs lie in the folder; return the folder of its results."""
     folder.mkdir()
@@ -117,6 +126,7 @@ CASES = [
     pytest.param(with_measured_times, "times.csv", id="table"),
     pytest.param(with_flows, "list.csv", id="flows"),
     pytest.param(with_trace, "job.2.et", id="trace"),
+    pytest.param(with_groups, "communicator groups", id="groups"),
 ]
 
 
@@ -129,9 +139,9 @@ def test_the_file_whose_content_differs_is_named(
     assert rows(a, b) == {f"input_files.{name}": (digests_a, digests_b)}
     assert rows(a, same) == {}  # another folder, equal content
     printed = CliRunner().invoke(compare_command, [str(a), str(b)], standalone_mode=False).output
-    (line,) = (each for each in printed.splitlines() if each.split()[:2] == [name, "content"])
+    (line,) = (each for each in printed.splitlines() if re.match(rf" *{name} +content ", each))
     assert "input_files" not in printed
-    assert line.split()[1::2] == ["content"] * 2
+    assert line.replace(name, "").split()[::2] == ["content"] * 2
 
 
 def test_results_without_digests_are_compared_without_a_row(tmp_path: Path) -> None:
