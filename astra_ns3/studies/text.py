@@ -63,9 +63,10 @@ def _part_text(result: StudyResult, part: Part) -> str:
         lines.append(
             [*(label_text(row[axis]) for axis in axes), str(row[seed]), *values, *(row[name] for name in status)]
         )
+    spread = f"\n  a +- b: a mean and its standard deviation over {seed}" if file == "means.csv" else ""
     more = f"\n  and {counted(len(rows) - _MOST_ROWS, 'more row')} in {file}" if len(rows) > _MOST_ROWS else ""
     best = "".join(f"\n  {line}" for line in best_lines(result.best.values(), part))
-    return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{best}"
+    return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{spread}{best}"
 
 
 def list_text(expansion: Expansion, outcomes: Mapping[str, PointOutcome], guesses: Mapping[str, PointForecast]) -> str:

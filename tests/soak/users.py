@@ -166,13 +166,14 @@ def _at_line_rate(asked: Asked) -> Asked:
     return _with({"congestion_control": "none", **({"window": "none"} if by_window else {})})(asked)
 
 
+_NO_DELAYS = {"endpoint-delay": 0, "start-jitter": 0, "reduction-bytes-per-ns": 10**12}
 CHANGES: Mapping[str, Callable[[Asked], Asked]] = {
     FASTER_LINES: faster_lines,
     FASTER_NPUS: _faster_npus,
     NO_SLOW_NPUS: lambda asked: replace(
         asked, options={key: value for key, value in asked.options.items() if key != "compute_slowdown"}
     ),
-    NO_DELAYS: lambda asked: replace(asked, system={**asked.system, "endpoint-delay": 0}),
+    NO_DELAYS: lambda asked: replace(asked, system={**asked.system, **_NO_DELAYS}),
     OPEN_WINDOW: _never_closing,
     LINE_RATE: _at_line_rate,
     LOSSES: lambda asked: replace(asked, network=_changed(asked.network, "error_rate", lambda _: 0)),

@@ -26,6 +26,7 @@ from astra_ns3.workload.models.changes import changed as with_keys
 from astra_ns3.workload.models.workload import ModelWorkload
 
 _TWICE = 2
+_NO_DELAYS: Mapping[str, int] = {"endpoint_delay_ns": 0, "start_jitter_ns": 0, "reduction_bytes_per_ns": 10**12}
 _LARGER = "try a larger one: --set network.transport.window=16MB"
 _Config = TypeVar("_Config", bound=ConfigModel)
 
@@ -100,7 +101,7 @@ def _without_slow_npus(request: RunRequest) -> RunRequest:
 def _without_delays(request: RunRequest) -> RunRequest:
     _check_alone(request)
     assert isinstance(request.system, SystemConfig)
-    return replace(request, system=request.system.model_copy(update={"endpoint_delay_ns": 0}))
+    return replace(request, system=request.system.model_copy(update=_NO_DELAYS))
 
 
 def _without_window(request: RunRequest) -> RunRequest:

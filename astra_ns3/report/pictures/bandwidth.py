@@ -55,7 +55,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
                 series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
     x_axis = Axis("size that each NPU brings", log=True, sizes=True)
     older = any("group_duration_us" not in row for each in every for row in each.rows(COLLECTIVES))
-    note = f"times: means over groups, waits included{' (older runs: of all)' if older else ''}"
+    note = f"times: means over groups, waits included{' (older runs: of all)' if older else ''}; lines: medians"
     panel = Panel(x_axis, _Y, series, empty="no collective has ended", note=note, height=2.2)
     return Figure([panel], around=0.4)
 

@@ -435,7 +435,7 @@ def test_the_note_on_bandwidths_tells_of_older_runs_where_one_is_drawn_and_stand
     rows += [row.assign(kind=kind) for kind in ("ALLGATHER", "ALLTOALL") for row in rows[:3]]
     note = "times: means over groups, waits included"
     newer = {"group_duration_us": 1.0, "bus_bandwidth_gbytes_per_s": 9.0}
-    for columns, words in ((newer, note), ({}, f"{note} (older runs: of all)")):
+    for columns, words in ((newer, f"{note}; lines: medians"), ({}, f"{note} (older runs: of all); lines: medians")):
         several = pd.concat(rows).drop(columns="group_duration_us", errors="ignore").assign(**columns)
         several.to_csv(copy / "collectives.csv", index=False)
         figure = picture(copy, "bandwidth")
