@@ -83,14 +83,14 @@ def study_command(
     """
     from astra_ns3.studies.expansion import expand
     from astra_ns3.studies.file import read_study
-    from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
+    from astra_ns3.studies.run_study import folder_of, play_study, standing_outcomes
 
     show_logs("warning")
     expansion = expand(read_study(file), preset, only)
     folder = folder_of(expansion, output)
     log_warnings(*expansion.warnings)
     if as_list:
-        _list(expansion, known_outcomes(expansion, folder), as_json)
+        _list(expansion, standing_outcomes(expansion, folder, retry_failed=retry_failed), as_json)
         return 0
     security = security_of(scheduler, tls_ca_file, tls_cert, tls_key)
     line = None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())

@@ -10,6 +10,7 @@ from functools import partial
 
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.kind import kind_of
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.estimates import guessed_seconds, longest_first
@@ -115,12 +116,17 @@ def _check(jobs: int | None, scheduler: str | None) -> None:
 def _stands(known: Mapping[str, PointOutcome], task: PointTask, retry_failed: bool) -> bool:
     """Whether the store's word on a point is the last."""
     outcome = known.get(task.address)
-    return outcome is not None and (outcome.status != FAILED or not (retry_failed or has_wider_limits(task, outcome)))
+    return outcome is not None and not is_due_again(task.request, outcome, retry_failed=retry_failed)
 
 
-def has_wider_limits(task: PointTask, outcome: PointOutcome) -> bool:
-    """Whether any limit of ``task`` is wider than that under which ``outcome`` came about."""
-    end = task.request.end
+def is_due_again(request: RunRequest, outcome: PointOutcome, *, retry_failed: bool) -> bool:
+    """Whether a point that is asked for again is played again."""
+    return outcome.status == FAILED and (retry_failed or has_wider_limits(request, outcome))
+
+
+def has_wider_limits(request: RunRequest, outcome: PointOutcome) -> bool:
+    """Whether any limit of ``request`` is wider than that under which ``outcome`` came about."""
+    end = request.end
     for name in ("simulated_ps", "wall_seconds", "memory_bytes"):
         now, then = getattr(end, name), outcome.limits.get(name)
         if then is not None and (now is None or now > then):

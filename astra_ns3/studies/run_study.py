@@ -23,7 +23,7 @@ from astra_ns3.studies.figures.kinds import ENDINGS, written
 from astra_ns3.studies.file import Study, figure_file, read_study
 from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.page import NOTHING, STUDY, Picture, page
-from astra_ns3.studies.playing import play_tasks
+from astra_ns3.studies.playing import is_due_again, play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.store import STORED, Store
@@ -172,6 +172,16 @@ def known_outcomes(expansion: Expansion, folder: Path) -> dict[str, PointOutcome
         if outcome is not None:
             found[point.address] = outcome
     return found
+
+
+def standing_outcomes(expansion: Expansion, folder: Path, *, retry_failed: bool) -> dict[str, PointOutcome]:
+    """Return those of :func:`known_outcomes` that playing the study would leave as they are."""
+    requests = {point.address: point.request for point in expansion.points}
+    return {
+        address: outcome
+        for address, outcome in known_outcomes(expansion, folder).items()
+        if not is_due_again(requests[address], outcome, retry_failed=retry_failed)
+    }
 
 
 def load_study(

@@ -149,6 +149,14 @@ def test_a_list_says_what_is_there_and_what_the_rest_takes(folder: Path) -> None
     assert points[1]["forecast_seconds"] > 0
 
 
+def test_a_list_counts_failed_points_that_are_played_again_as_to_play(folder: Path) -> None:
+    short = small_study() | {"limits": {"simulated_time": "1us"}}
+    study(folder, short, "--quiet")
+    assert "2: 0 done, 2 failed, 0 to play" in study(folder, short, "--list").stdout
+    assert "2: 0 done, 0 failed, 2 to play" in study(folder, small_study(), "--list").stdout
+    assert "2: 0 done, 0 failed, 2 to play" in study(folder, short, "--list", "--retry-failed").stdout
+
+
 @pytest.mark.parametrize(("key", "value", "bound"), [("end", "9us", "at most "), ("passes", "forever", "at least ")])
 def test_a_list_says_on_which_side_a_forecast_errs(folder: Path, key: str, value: str, bound: str) -> None:
     files = {name: BASE[name] for name in ("workload", "system")}

@@ -154,7 +154,7 @@ def test_a_failed_point_stands_unless_its_limits_are_wider(tmp_path: Path) -> No
         (None, True),
         (Limits(wall_seconds=5.0, memory_bytes=1), False),
     ):
-        assert has_wider_limits(replace(task, request=replace(task.request, limits=limits)), failed) == wider
+        assert has_wider_limits(replace(task.request, limits=limits), failed) == wider
 
 
 def test_a_cluster_plays_waiting_points_in_the_order_of_their_numbers(tmp_path: Path) -> None:
