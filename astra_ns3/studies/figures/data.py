@@ -154,7 +154,11 @@ def _reference(view: View, figure: FigureConfig, x: str) -> dict[str, Label]:
     for name, wanted in (figure.relative_to or {}).items():
         column, text = view.column(name), label_text(wanted)
         found[column] = next((label for label in view.labels(column) if label_text(label) == text), text)
-    return found
+    if not view.together or not found:
+        return found
+    axes = [axis.name for axis in view.axes]
+    points = {tuple(row[name] for name in axes) for row in view.rows if found.items() <= row.items()}
+    return dict(zip(axes, points.pop(), strict=True)) if len(points) == 1 else found
 
 
 def _cells(

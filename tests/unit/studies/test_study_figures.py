@@ -129,6 +129,15 @@ def test_each_change_alone_is_compared_with_the_base_case_in_axes_that_the_refer
     assert means(config(relative_to={"scale": 1}), of) == {("", ""): [2 / 11, 1, 3 / 11]}
 
 
+@pytest.mark.parametrize("reference", [{"system": "flat"}, {"scale": 0.1}])
+def test_points_of_axes_that_go_together_are_compared_with_the_one_that_has_the_value(reference: dict[str, Any]) -> None:
+    """Of flat with 0.1 and hier with 1 there is no third point that has the value and the other axis' label."""
+    both = view(SYSTEM, SCALE)
+    kept = tuple(row for row in both.rows if (row["system"], row["scale"]) in {("flat", 0.1), ("hier", 1)})
+    of = replace(both, together=True, rows=kept)
+    assert means(config(x="system", relative_to=reference), of) == {("", ""): [1.0, 21 / 2]}
+
+
 def test_missing_points_are_named() -> None:
     data = figure_data(view(SYSTEM, SCALE, failed=(("flat", 0.1, 1),)), config(x="system", by="scale"))
     assert data.missing == "Missing 1 of 4 points: system flat, scale 0.1, seed 1 (failed)"
