@@ -31,7 +31,7 @@ class Requests:
     ) -> None:
         self._groups = groups
         self._npus = npus
-        self._dimensions = dimensions
+        self.dimensions = dimensions
         self._as_one_ring = compatibility.groups_as_one_ring
         self._plays_empty = compatibility.empty_collectives_are_played
         self._by_number = compatibility.nodes_of_graphs_by_number
@@ -84,5 +84,5 @@ class Requests:
         """The dimensions of a collective of all NPUs; a group's are where its members are."""
         if node.dimensions is None or node.group != "":
             return None
-        chosen = tuple(number for number, over in enumerate(node.dimensions[: self._dimensions]) if over)
-        return None if len(chosen) == self._dimensions else chosen
+        chosen = tuple(number for number, over in enumerate(node.dimensions[: self.dimensions]) if over)
+        return None if len(chosen) == self.dimensions else chosen

@@ -99,7 +99,7 @@ class GraphDriver(SystemDriver):
         self._chains_ps = array("q")  # of each collective and message by its number, of those who have come to it
         self._journal = None if journal_to is None else Journal(journal_to, [])
         self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
-        self._sums = WorkSums(report_npu, self._journal)
+        self._sums = WorkSums(report_npu, len(sizes), self._journal)
         self._computations, watcher = slowed_by(slowdown, network, seed)
         self._system = self._made_system(system, sizes, bandwidths, compatibility, seed, watcher)
         told = told if self._node_rows is None else self._node_rows.ended
@@ -252,7 +252,7 @@ class GraphDriver(SystemDriver):
         """Where an NPU's time is booked: of the reported one, and of all if a journal wants to know."""
         if npu == self._reported:
             return self._sums
-        return None if self._journal is None else WorkSums(npu, self._journal)
+        return None if self._journal is None else WorkSums(npu, self._requests.dimensions, self._journal)
 
     def _begin(self, player: NpuPlayer, node: GraphNode) -> bool | None:
         """Begin a node; True if it is done at once, None if it isn't run at all."""

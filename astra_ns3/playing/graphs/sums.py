@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.network.records import Label, LayerTimes, PassTimes
 from astra_ns3.system.journal import Journal
+from astra_ns3.workload.graphs.checks.collectives import dimensions_of
 from astra_ns3.workload.graphs.kinds_of_work import IDLE, PART, group_of_work, kind_of_work
 
 _COMMUNICATION = frozenset((NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE))
@@ -40,8 +41,10 @@ class WorkSums:
     ``journal``: where its computing and its waiting are written down.
     """
 
-    def __init__(self, npu: int, journal: Journal | None = None) -> None:
+    def __init__(self, npu: int, dimensions: int, journal: Journal | None = None) -> None:
+        """``dimensions``: how many the network has."""
         self._npu = npu
+        self._dimensions = dimensions
         self._journal = journal
         self._compute_ps: dict[str, int] = defaultdict(int)
         self._exposed_ps: dict[str, int] = defaultdict(int)
@@ -68,7 +71,7 @@ class WorkSums:
             self._computing += 1
             return
         kind = kind_of_work(node)
-        words = kind, group_of_work(node.kind, node.group, kind)
+        words = kind, group_of_work(node.kind, node.group, kind, dimensions_of(node, self._dimensions))
         collective = self._collectives.get(node.number, _NO_COLLECTIVE)
         self._running[node.number] = _Going(words, collective, time_ps, self._ended_at(time_ps))
         if self._journal is not None and collective != _NO_COLLECTIVE:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from operator import itemgetter
 from typing import Any
 
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.units import counted, format_bytes, format_time
+from astra_ns3.workload.graphs.kinds_of_work import words_along
 from astra_ns3.workload.graphs.overview import CollectiveKey, Overview, Share
 
 _MOST_LINES = 20
@@ -26,6 +28,7 @@ def overview_document(workload: GraphWorkload, found: Overview) -> dict[str, Any
                 "collective": key.collective,
                 "group": key.group,
                 "members": key.members,
+                **({"dimensions": list(key.dimensions)} if key.dimensions else {}),
                 "collectives": share.nodes // max(key.members, 1),
                 "bytes_of_each": share.bytes // max(key.members, 1),
             }
@@ -71,19 +74,20 @@ def overview_text(document: Mapping[str, Any], found: Overview) -> str:  # what 
 
 def _collective_lines(found: Overview, npus: int) -> list[str]:
     """A line for each kind and size of communicator."""
-    together: dict[tuple[str, int], tuple[Share, set[str]]] = {}
+    together: dict[CollectiveKey, tuple[Share, set[str]]] = {}
     for key, share in found.collectives.items():
-        whole, groups = together.setdefault((key.collective, key.members), (Share(), set()))
+        whole, groups = together.setdefault(key._replace(group=""), (Share(), set()))
         whole.nodes += share.nodes
         whole.bytes_of.update(share.bytes_of)
         groups.add(key.group)
-    lines = [_line(CollectiveKey(kind, "", members), *rest, npus) for (kind, members), rest in sorted(together.items())]
+    lines = [_line(key, *rest, npus) for key, rest in sorted(together.items(), key=itemgetter(0))]
     more = [f"{'':<14} and {counted(len(lines) - _MOST_LINES, 'more kind')}"] if len(lines) > _MOST_LINES else []
     return [*lines[:_MOST_LINES], *more]
 
 
 def _line(key: CollectiveKey, share: Share, groups: set[str], npus: int) -> str:
-    of = "all NPUs" if groups == {""} else f"{counted(len(groups), 'communicator')} of {key.members:,}"
+    communicators = f"{counted(len(groups), 'communicator')} of {key.members:,}"
+    of = words_along(key.dimensions or None) if groups == {""} else communicators
     each = _span(share.bytes_of.values(), format_bytes)
     on = "each NPU" if len(share.bytes_of) == npus else f"each of {counted(len(share.bytes_of), 'NPU')}"
     return f"{key.collective:<14} {share.nodes // max(key.members, 1):,} in {of}, {each} on {on}"

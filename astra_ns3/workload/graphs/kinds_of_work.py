@@ -19,10 +19,13 @@ def kind_of_work(node: GraphNode) -> str:
 
 
 @lru_cache(maxsize=4096)
-def group_of_work(node_kind: NodeKind, group: str, kind_of_work: str) -> str:
-    """Whom a node exchanges with: ``group 2``, ``all NPUs``, ``messages``; what it is, if with nobody."""
+def group_of_work(node_kind: NodeKind, group: str, kind_of_work: str, dimensions: tuple[int, ...] | None) -> str:
+    """Whom a node exchanges with: ``group 2``, ``all NPUs``, ``messages``; what it is, if with nobody.
+
+    ``dimensions``: over which of the network's it goes (None: all).
+    """
     if node_kind is NodeKind.COLLECTIVE:
-        return f"group {group}" if group else "all NPUs"
+        return f"group {group}" if group else words_along(dimensions)
     return "messages" if node_kind in (NodeKind.SEND, NodeKind.RECEIVE) else kind_of_work
 
 
@@ -33,3 +36,8 @@ def _name(kind: NodeKind, collective: CollectiveKind | None, group: str, on_host
     if kind is NodeKind.COMPUTE and on_host:
         return "host"
     return str(kind)
+
+
+def words_along(dimensions: tuple[int, ...] | None) -> str:
+    """Return among whom a collective of all NPUs goes over some of the network's dimensions (None: over all)."""
+    return "all NPUs" if dimensions is None else f"NPUs along dimension {', '.join(map(str, dimensions))}"

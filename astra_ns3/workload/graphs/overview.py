@@ -8,17 +8,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
+from astra_ns3.workload.graphs.checks.collectives import dimensions_of
 from astra_ns3.workload.graphs.checks.order import in_order
 
 _MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 
 
 class CollectiveKey(NamedTuple):
-    """The collectives that are counted together. ``group``: of so many members, "" for all NPUs."""
+    """The collectives that are counted together. ``group``: of so many members, "" for all NPUs.
+
+    ``dimensions``: over which of a network's those of all NPUs go; empty: all.
+    """
 
     collective: str
     group: str
     members: int
+    dimensions: tuple[int, ...] = ()
 
 
 @dataclass
@@ -87,7 +92,8 @@ def _count(found: Overview, npu: int, node: GraphNode, members: Mapping[str, int
     if node.kind is NodeKind.COLLECTIVE:
         of = members.get(node.group, 0) if node.group else npus
         word = "none" if node.collective is None else node.collective.name.lower()
-        found.collectives.setdefault(CollectiveKey(word, node.group, of), Share()).add(npu, size)
+        key = CollectiveKey(word, node.group, of, () if node.group else dimensions_of(node, None) or ())
+        found.collectives.setdefault(key, Share()).add(npu, size)
     elif node.kind is NodeKind.SEND:
         found.messages.add(npu, size)
         found.pairs.add((npu, -1 if node.peer is None else node.peer))

@@ -130,7 +130,7 @@ def test_each_change_alone_is_compared_with_the_base_case_in_axes_that_the_refer
 
 
 @pytest.mark.parametrize("reference", [{"system": "flat"}, {"scale": 0.1}])
-def test_points_of_axes_that_go_together_are_compared_with_the_one_that_has_the_value(reference: dict[str, Any]) -> None:
+def test_points_that_go_together_are_compared_with_the_one_that_has_the_value(reference: dict[str, Any]) -> None:
     """Of flat with 0.1 and hier with 1 there is no third point that has the value and the other axis' label."""
     both = view(SYSTEM, SCALE)
     kept = tuple(row for row in both.rows if (row["system"], row["scale"]) in {("flat", 0.1), ("hier", 1)})
