@@ -282,6 +282,7 @@ class _Study:
 
     def _raise_if_interrupted(self) -> None:
         if self.interruption.noted_at is not None:
-            ended = counted(len(self.store.finished_folders()), "run has", "runs have")
+            own = [self.store.outcome(address) for address in self.asked]  # the folder may have runs of earlier inputs
+            ended = counted(sum(outcome is not None for outcome in own), "run has", "runs have")
             told = f"interrupted; {ended} ended, and when it is played again it goes on from there: {self.store.folder}"
             raise Interrupted(told)
