@@ -61,7 +61,7 @@ def written(
 
 def rates_twice(value: Any) -> Any:
     if isinstance(value, dict):
-        twice = {"100Gbps": "200Gbps", "400Gbps": "800Gbps"}
+        twice = {"50Gbps": "100Gbps", "100Gbps": "200Gbps", "400Gbps": "800Gbps"}
         return {key: twice[each] if key == "rate" else rates_twice(each) for key, each in value.items()}
     return value
 
@@ -209,6 +209,17 @@ def test_own_delays_are_played_too(slow: str, tmp_path: Path) -> None:
     free = "endpoint-delay: 0\nreduction-bytes-per-ns: 1000000000"
     after = recorded(written(tmp_path, system=SYSTEM.replace("endpoint-delay: 10", free)))
     assert found[DELAYS] == before.finish_ps - after.finish_ps > 0.05 * before.finish_ps
+
+
+def test_lines_inside_hosts_are_twice_as_fast_too(tmp_path: Path) -> None:
+    shared = STAR | {"npus_per_host": 2, "local": {"rate": "50Gbps", "delay": "100ns"}}
+    before = recorded(written(tmp_path, shared))
+    after = recorded(written(tmp_path, rates_twice(shared)))
+    assert saved(astra_ns3.explain(before, play=True))[LINES] == before.finish_ps - after.finish_ps
+    assert (
+        before.finish_ps
+        > recorded(written(tmp_path, shared | {"local": {"rate": "100Gbps", "delay": "100ns"}})).finish_ps
+    )
 
 
 def test_lines_of_a_graph_in_a_file_are_played(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.scenario.file import ScenarioFile
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.base import times
+from astra_ns3.config.topology.switched import SingleSwitch
 from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.device import inside_share, network_as_reached
@@ -61,7 +63,10 @@ def _faster_lines(request: RunRequest) -> RunRequest:
     faster = (
         _with_faster_events(request) if isinstance(request, ScenarioRequest) else _with_same_share(request, network)
     )
-    return replace(faster, network=network.model_copy(update={"topology": network.topology.faster(_TWICE)}))
+    topology = network.topology.faster(_TWICE)
+    if isinstance(topology, SingleSwitch):  # its hosts' own lines are outside the network
+        topology = topology.model_copy(update={"local": times(topology.local, _TWICE)})
+    return replace(faster, network=network.model_copy(update={"topology": topology}))
 
 
 def _with_same_share(request: RunRequest, network: NetworkConfig) -> RunRequest:
