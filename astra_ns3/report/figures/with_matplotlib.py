@@ -389,8 +389,9 @@ def _name_places(axes: Axes, panel: Panel, across: int, *, labelled: bool) -> No
         if x.at is None:
             axes.tick_params(axis="x", length=0)
             if x.turned or longest * len(x.names) > _LONG_LABELS * 2 / across:
+                several = any("\n" in name for name in x.names)  # lines of slanting names would run into each other
                 for tick in axes.get_xticklabels():
-                    tick.set(rotation=35, ha="right", rotation_mode="anchor")
+                    tick.set(rotation=90) if several else tick.set(rotation=35, ha="right", rotation_mode="anchor")
         else:
             axes.minorticks_off()
     elif x.at is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from astra_ns3.errors import some_of
@@ -115,7 +115,20 @@ def figure_data(view: View, figure: FigureConfig) -> FigureData:
         title = ", ".join(f"{name} {label_text(value)}" for name, value in zip(across, values, strict=True))
         series = _series(view, rows, cells, places, (x, by, across), values)
         panels += [Panel(name, x, tuple(places), each) for name, each in _by_unit(title, series)]
-    return FigureData(tuple(panels), missing_words(view, rows))
+    told = (missing_words(view, rows), *_empty(rows, by, measures))
+    return FigureData(tuple(panels), ". ".join(filter(None, told)))
+
+
+def _empty(rows: Sequence[Row], by: str | None, measures: Sequence[str]) -> Iterator[str]:
+    """Yield which series have no number at all, though points of theirs are done."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows if by is not None else ():
+        if row["status"] == DONE:
+            groups.setdefault(named(str(by), row[str(by)]), []).append(row)
+    for measure in measures:
+        empty = [name for name, own in groups.items() if all(row.get(measure) is None for row in own)]
+        if empty:
+            yield f"No {measure} of {some_of(empty)}"
 
 
 def _roles(view: View, figure: FigureConfig) -> tuple[str, str | None, tuple[str, ...]]:

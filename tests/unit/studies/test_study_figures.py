@@ -138,6 +138,13 @@ def test_points_that_go_together_are_compared_with_the_one_that_has_the_value(re
     assert means(config(x="system", relative_to=reference), of) == {("", ""): [1.0, 21 / 2]}
 
 
+def test_series_without_a_number_are_named() -> None:
+    of = view(SYSTEM, SCALE)
+    rows = tuple({**row, "pauses": None if row["system"] == "flat" else 3} for row in of.rows)
+    data = figure_data(replace(of, rows=rows), config(x="scale", by="system", y=["pauses", "finish_us"]))
+    assert data.missing == "No pauses of flat"
+
+
 def test_missing_points_are_named() -> None:
     data = figure_data(view(SYSTEM, SCALE, failed=(("flat", 0.1, 1),)), config(x="system", by="scale"))
     assert data.missing == "Missing 1 of 4 points: system flat, scale 0.1, seed 1 (failed)"
