@@ -6,6 +6,7 @@ GPUs of a server, plus the GPU. All servers find the same channels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain, pairwise
 
@@ -32,18 +33,32 @@ def ring_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
 
 @cache
 def spread_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
-    """Return :func:`ring_orders` in which the rings leave a server by its NICs as evenly as they can.
+    """Return :func:`ring_orders` in which the rings leave a server by its NICs as evenly as they can, and on one rail.
+
+    A ring of NCCL's enters and leaves a server by one NIC, unless it crosses NICs. Here a GPU sends by its own NIC. So
+    every other server has both ends of a ring the other way round, and it stays on one rail between two servers. In the
+    last two of an odd number of servers a third GPU takes a turn; two GPUs have none, and one of their hops crosses.
 
     Where rings count on PXN, the last GPU of a ring hands its data over NVLink to the GPU next to the ring's NIC. That
-    hop isn't played: a GPU sends by its own NIC. So another GPU, whose NIC is free, goes to a ring's end.
+    hop isn't played: another GPU, whose NIC is free, goes to a ring's end.
     """
-    orders, gpus = ring_orders(communicator), communicator.gpus_per_server
-    if graph_of(communicator, "ring").type_inter != "PXN" or gpus == 1:
+    orders, gpus, graph = ring_orders(communicator), communicator.gpus_per_server, graph_of(communicator, "ring")
+    if graph.cross_nic or 1 in (gpus, communicator.servers):
         return orders
     different = list(dict.fromkeys(orders))
-    rings = [order[:gpus] for order in different]
-    ends = _ends(rings, nics_of_gpus(communicator))
-    found = {order: _leaving_by(ends[ring], rings[ring], communicator) for ring, order in enumerate(different)}
+    rings, nics = [order[:gpus] for order in different], nics_of_gpus(communicator)
+    ends = {number: ring[-1] for number, ring in enumerate(rings)}
+    if graph.type_inter == "PXN":
+        ends = _ends(rings, nics)
+    others = [tuple(gpu for gpu in ring if gpu != ends[number]) for number, ring in enumerate(rings)]
+    thirds = _ends(others, nics) if gpus > 2 and communicator.servers % 2 else ends
+    found = {}
+    for number, order in enumerate(different):
+        first, end = rings[number][0], ends[number]
+        doors = [(first, end)] * communicator.servers
+        if nics[first] != nics[end]:
+            doors = _on_rails(first, end, thirds[number], communicator.servers)
+        found[order] = _through(doors, rings[number])
     return tuple(found[order] for order in orders)
 
 
@@ -60,12 +75,30 @@ def nics_of_gpus(communicator: Communicator) -> tuple[int, ...]:
     return tuple(gpu * nics // gpus for gpu in range(gpus))
 
 
-def _leaving_by(end: int, ring: tuple[int, ...], communicator: Communicator) -> tuple[int, ...]:
-    """Return a ring of all servers in which ``end`` has changed places with the last GPU of each."""
-    swapped = {end: ring[-1], ring[-1]: end}
-    gpus = communicator.gpus_per_server
-    local = [swapped.get(gpu, gpu) for gpu in ring]
-    return tuple(server * gpus + gpu for server in range(communicator.servers) for gpu in local)
+def _on_rails(first: int, end: int, third: int, servers: int) -> list[tuple[int, int]]:
+    """Return by which GPUs a ring enters and leaves each server, so that the next one's first is this one's last.
+
+    ``third``: the GPU between the last two of an odd number of servers; ``end`` if a server has two.
+    """
+    doors = [(end, first) if server % 2 else (first, end) for server in range(servers)]
+    if servers % 2 and third != end:
+        doors[-2:] = [(end, third), (third, first)]
+    return doors
+
+
+def _through(doors: Sequence[tuple[int, int]], ring: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a ring of all servers from that of one, with the first and the last GPU in each."""
+    parts = ((server, _between(ring, *door)) for server, door in enumerate(doors))
+    return tuple(server * len(ring) + gpu for server, part in parts for gpu in part)
+
+
+def _between(ring: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
+    """Return a server's part of a ring in which these GPUs have changed places with those at its ends."""
+    local = list(ring)
+    for place, gpu in ((0, first), (-1, last)):
+        at = local.index(gpu)
+        local[place], local[at] = local[at], local[place]
+    return tuple(local)
 
 
 def _ends(rings: list[tuple[int, ...]], nics: tuple[int, ...]) -> dict[int, int]:
@@ -123,26 +156,58 @@ def tree_parents(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
     A chain inside each server, a binary tree between servers: the first half of the found channels has one tree, the
     second half its counterpart whose leaves are inner servers. Later channels repeat these.
     """
+    return _trees(communicator, ())
+
+
+@cache
+def railed_tree_parents(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
+    """Return :func:`tree_parents` in which trees stay on one rail between two servers, as NCCL's do.
+
+    Both GPUs by which a server's part of a tree is joined with others use one NIC of NCCL's. Here a GPU sends by its
+    own, so the servers below the second GPU have both the other way round.
+    """
+    crosses = graph_of(communicator, "tree").cross_nic
+    return _trees(communicator, () if crosses else nics_of_gpus(communicator))
+
+
+def _trees(communicator: Communicator, nics: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the trees of all channels. ``nics``: of each GPU, if trees are to stay on rails."""
     graph = graph_of(communicator, "tree")
     found, trees = graph.channels, double_tree(communicator.servers)
     count, environment = launched_channels(communicator), communicator.environment
     cut = [max(1, value) for value in (environment.max_nchannels, environment.max_ctas) if value]
     first = min([count, *cut])
-    rows = [_tree(communicator, graph, order, parents) for parents in trees for order in graph.orders[:found]]
+    rows = [_tree(communicator, graph, order, parents, nics) for parents in trees for order in graph.orders[:found]]
     return tuple(rows[channel % first % len(rows)] for channel in range(count))
 
 
 def _tree(
-    communicator: Communicator, graph: Graph, order: tuple[int, ...], servers: tuple[tuple[int, bool], ...]
+    communicator: Communicator,
+    graph: Graph,
+    order: tuple[int, ...],
+    servers: tuple[tuple[int, bool], ...],
+    nics: tuple[int, ...],
 ) -> tuple[int, ...]:
     """Return the parents of ranks; a balanced tree's first children hang below a server's second GPU."""
     gpus, parents = communicator.gpus_per_server, [-1] * communicator.ranks
+    second = graph.pattern == "balanced_tree" and gpus > 1
+    turned = bool(nics) and second and nics[order[0]] != nics[order[1]]
+
+    def turns(server: int) -> int:
+        """How many of the servers from this one up to the root hang below a second GPU."""
+        above, is_second = servers[server]
+        return 0 if above < 0 else turns(above) + (not is_second)
+
+    def order_of(server: int) -> tuple[int, ...]:
+        return (order[1], order[0], *order[2:]) if turned and turns(server) % 2 else order
+
     for server, (above, is_second) in enumerate(servers):
-        for upper, lower in pairwise(order):
+        own = order_of(server)
+        for upper, lower in pairwise(own):
             parents[server * gpus + lower] = server * gpus + upper
         if above >= 0:
-            at = order[1] if graph.pattern == "balanced_tree" and not is_second and gpus > 1 else order[0]
-            parents[server * gpus + order[0]] = above * gpus + at
+            at = order_of(above)[1 if second and not is_second else 0]
+            parents[server * gpus + own[0]] = above * gpus + at
     return tuple(parents)
 
 

@@ -127,7 +127,7 @@ def test_broadcasts_and_reduces_take_alone_what_they_took(kind: str, tmp_path: P
     result = run_of(tmp_path, raw.write_traces(tmp_path / "traces", [nodes] * 8))
     (one,) = played(result)
     assert one.found is not None
-    assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
+    assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-4)
     assert len(one.found.others) == 2
 
 

@@ -79,7 +79,8 @@ def test_collectives_of_several_communicators_share_lines_alone(backend: str, tm
     """Four NICs (200 GB/s) carry 7/8 of the rings' data out of a server; lines inside (450 GB/s) have 12 MiB more."""
     ends_ps = _ends_ps([("1", REDUCE_SCATTER), ("2", ALL_TO_ALL), ("3", ALL_TO_ALL)], backend, tmp_path / "together")
     alone_ps = _ends_ps([("1", REDUCE_SCATTER)], backend, tmp_path / "alone")["1"]
-    assert ends_ps["2"] == pytest.approx(ends_ps["3"], rel=0.01)  # the same work on like servers
+    # The same work on like servers, whose rings have their ends the other way round.
+    assert ends_ps["2"] == pytest.approx(ends_ps["3"], rel=0.1)
     assert alone_ps > 7 / 8 * REDUCE_SCATTER[1] / 0.2
     assert alone_ps <= ends_ps["1"] <= alone_ps + 3 / 4 * ALL_TO_ALL[1] / 0.45
     assert max(ends_ps.values()) == ends_ps["1"]

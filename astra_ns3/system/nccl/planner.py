@@ -39,8 +39,8 @@ from astra_ns3.nccl.orders import (
     collnet_heads,
     nvls_heads,
     nvls_tree_parents,
+    railed_tree_parents,
     spread_orders,
-    tree_parents,
 )
 from astra_ns3.nccl.server import beginning_with
 from astra_ns3.nccl.tuning import Choice, choose
@@ -229,7 +229,7 @@ class _GroupPlan:
         if choice.algorithm == "CollNetChain":
             yield from self._chains(bytes, choice)
             return
-        trees = tree_parents(self._communicator) if choice.algorithm == "Tree" else ()
+        trees = railed_tree_parents(self._communicator) if choice.algorithm == "Tree" else ()
         chain = tuple(range(-1, len(self._group) - 1))
         for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
             ring = self._rings[number % len(self._rings)]

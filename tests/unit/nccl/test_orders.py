@@ -14,6 +14,7 @@ from astra_ns3.nccl.orders import (
     nics_of_gpus,
     nvls_heads,
     nvls_tree_parents,
+    railed_tree_parents,
     ring_orders,
     spread_orders,
     tree_parents,
@@ -135,6 +136,48 @@ def test_rings_leave_a_server_by_nics_as_evenly_as_those_of_nccl_s_graph(name: s
     leaving = Counter(nics[ring[-1]] for ring in rings)
     of_graph = Counter(nic for _, nic in graph.nics[: graph.channels])
     assert sorted(leaving.values()) == sorted(of_graph.values())
+
+
+@pytest.mark.parametrize("servers", [2, 3, 4, 5, 8])
+@pytest.mark.parametrize("gpus", [2, 3, 4, 6, 7])
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100"])
+def test_rings_on_a_part_of_a_server_stay_on_rails(name: str, gpus: int, servers: int) -> None:
+    """A ring leaves a server by the GPU by which it enters the next; of two GPUs one hop of an odd ring can't."""
+    communicator = Communicator(server_named(name), servers, gpus)
+    for order in dict.fromkeys(spread_orders(communicator)):
+        assert sorted(order) == list(range(servers * gpus))
+        parts = [order[server * gpus : (server + 1) * gpus] for server in range(servers)]
+        assert all(rank // gpus == server for server, part in enumerate(parts) for rank in part)
+        crossing = sum(parts[server - 1][-1] % gpus != part[0] % gpus for server, part in enumerate(parts))
+        assert crossing == (servers % 2 and gpus == 2)
+
+
+@pytest.mark.parametrize("servers", [2, 3, 4, 7, 8])
+@pytest.mark.parametrize("gpus", [2, 4, 8])
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100", "hgx-a100"])
+def test_trees_stay_on_rails_with_the_same_edges_between_servers(name: str, gpus: int, servers: int) -> None:
+    communicator = Communicator(server_named(name), servers, gpus)
+    own, nics = nics_of_gpus(communicator), set[int]()
+    for tree, as_nccl in zip(railed_tree_parents(communicator), tree_parents(communicator), strict=True):
+        hops = [(rank, parent) for rank, parent in enumerate(tree) if parent >= 0]
+        between = [(rank, parent) for rank, parent in hops if rank // gpus != parent // gpus]
+        assert len(hops) == servers * gpus - 1
+        assert len(between) == servers - 1
+        assert all(own[rank % gpus] == own[parent % gpus] for rank, parent in between)
+        nics |= {own[rank % gpus] for rank, _ in between}
+        edges = {
+            (rank // gpus, up // gpus) for rank, up in enumerate(as_nccl) if up >= 0 and rank // gpus != up // gpus
+        }
+        assert {(rank // gpus, parent // gpus) for rank, parent in between} == edges
+    assert nics == set(own)
+
+
+@pytest.mark.parametrize("servers", [3, 4])
+def test_each_server_s_nics_are_shared_evenly_both_ways(servers: int) -> None:
+    orders = dict.fromkeys(spread_orders(Communicator(server_named("dgx-h100"), servers, 4)))
+    for server in range(servers):
+        for place in (4 * server, 4 * server + 3):
+            assert set(Counter(order[place] for order in orders).values()) == {1}
 
 
 def test_where_every_other_nic_is_taken_a_ring_moves_on() -> None:
