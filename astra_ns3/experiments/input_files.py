@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
@@ -94,11 +95,18 @@ def _digest(paths: list[Path]) -> str:
 
 
 def _each(path: Path) -> list[bytes]:
-    """Return the digests of a file and of what it takes in; a trace, which may be large, is read piece by piece."""
+    """Return the digests of a file and of what it takes in."""
     if path.suffix in _CODE:
         return [hashlib.sha256(content).digest() for content in files_taken_in(path).values()]
+    there = path.stat()
+    return [_digest_of(path, there.st_size, there.st_mtime_ns)]
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: Path, _size: int, _time_ns: int) -> bytes:
+    """Return the digest of a file as it is at present, read piece by piece: once for all jobs and tries of a run."""
     found = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(_PIECE):
             found.update(piece)
-    return [found.digest()]
+    return found.digest()

@@ -223,7 +223,8 @@ def _load_inputs(
     slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
     idle = *idle_system_keys(files.workload, system_config, expected), *unlike_groups(expected.unlike_groups)
     of_keys = told_with_place(system, [*idle, *waits_for_slow(slowdown, system_config, files.workload)])
-    unused = *_unused(files, system_config, options), *of_keys, *unlike_nodes(files.workload, network_config)
+    of_nodes = unlike_nodes(files.workload, network_config, tenancy.npus)
+    unused = *_unused(files, system_config, options), *of_keys, *of_nodes
     return Inputs(
         job,
         system_config,

@@ -16,7 +16,7 @@ from soak.requests import request_of
 from support.many_networks import system_for
 from support.roce_network import CONTROLS, LOSSLESS, Flow, play_flows, roce_network, roce_star
 from support.small_run import small_network
-from support.star_network import Played, star
+from support.star_network import Listener, Played, launch_all, star
 
 import astra_ns3
 from astra_ns3.collectives.lookup import lookup
@@ -29,12 +29,13 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.run import execute
-from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import PARTS
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.system.file import parse_system
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.changes import Change, LinkTarget, State
 from astra_ns3.units import counted
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -790,12 +791,35 @@ def test_flows_warn_of_trees_and_of_several_ways_over_a_slow_core(
     topology = {**leaves, "link": LINK, "uplink": {**LINK, "rate": uplink}, "switch": {"buffer": "32MiB", "pfc": {}}}
     repeat = {"kind": "selective-repeat", "reordering_packets": 1000, "timeout": "20ms"}
     network = roce_network(topology, congestion_control=control, reliability=repeat)
-    workload = parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {MIB} 0\n", "micro")
-    system = system_for(1, **{"all-reduce-implementation": [algorithm]})
-    result = astra_ns3.run(workload=workload, system=system, network=network, backend="flow")
-    said = [line for line in result.metadata["warnings"] if "slow core" in line]
+    said = _of_slow_core(network, algorithm)
     assert len(said) == len(words)
     assert all(word in line for word, line in zip(words, said, strict=True))
+
+
+def _of_slow_core(network: NetworkConfig, algorithm: str, changes: Sequence[Change] = ()) -> list[str]:
+    """Return the warnings of a slow core of an all-reduce on flows."""
+    plan = plan_network(network, EndpointModel(), changes)
+    played: Any = create_backend("flow", plan, seed=1, recorder=RecorderOptions())
+    launch_all(played, lookup(CollectiveKind.ALL_REDUCE, algorithm, network.npus), MIB)
+    played.run(Listener(), Limits())
+    said = [line for line in played.warnings() if "slow core" in line]
+    played.close()
+    return said
+
+
+def test_flows_warn_of_a_core_that_events_make_slow() -> None:
+    leaves = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 8, "routing": {"kind": "spray"}}
+    topology = {**leaves, "link": LINK, "uplink": {**LINK, "rate": "400Gbps"}, "switch": {"buffer": "32MiB"}}
+    network = roce_network(topology, congestion_control="none")
+    links = build_graph(network.topology).links
+    changes = [
+        Change(0, LinkTarget(number), State(rate_bps=10**11))
+        for number, link in enumerate(links)
+        if link.rate_bps == 4 * 10**11
+    ]
+    assert len(changes) == 4
+    assert not any("several ways" in line for line in _of_slow_core(network, "ring"))
+    assert any("several ways" in line for line in _of_slow_core(network, "ring", changes))
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def unlike_groups(sizes: Sequence[int]) -> Iterator[str]:
         yield (
             f"NCCL's groups of {', '.join(map(str, sizes))} NPUs: their GPUs differ, from group to group or server to "
             "server, in the NICs next to them or in NVLinks; channels are those of each server's first GPUs, and "
-            "collectives may take up to twice too long"
+            "collectives may take too long, up to as many times as GPUs share a NIC"
         )
 
 
@@ -151,17 +151,25 @@ def shares_all_nics(network: AnyNetwork) -> bool:
     return found is not None and found.routes_choose
 
 
-def unlike_nodes(workload: AnyWorkload, network: AnyNetwork) -> list[str]:
-    """Return a warning if a model's nodes, in which experts choose by node, aren't the network's servers."""
+def unlike_nodes(workload: AnyWorkload, network: AnyNetwork, npus: Sequence[int]) -> list[str]:
+    """Return a warning if a model's nodes, in which experts choose by node, aren't the network's servers.
+
+    ``npus``: of each place of the model.
+    """
     model = workload.file.model if isinstance(workload, ModelWorkload) else None
     experts = getattr(model, "experts", None)
     if experts is None or experts.npus_per_node is None:
         return []
     servers = place_of(network).npus  # slow in large graphs
-    if servers in (1, experts.npus_per_node):
+    if servers == 1:
         return []
-    found = f"model.experts.npus_per_node is {experts.npus_per_node}"
-    return [f"{workload.source}: {found}, servers of the network have {servers} NPUs: tokens don't travel by server"]
+    found = f"{workload.source}: model.experts.npus_per_node is {experts.npus_per_node}"
+    if servers != experts.npus_per_node:
+        return [f"{found}, servers of the network have {servers} NPUs: tokens don't travel by server"]
+    nodes = (npus[first : first + servers] for first in range(0, len(npus), servers))
+    if any(len({npu // servers for npu in node}) > 1 for node in nodes):
+        return [f"{found}, but these NPUs in a row lie on several servers: tokens don't travel by server"]
+    return []
 
 
 def unlike_rates(server: Server, place: Place, servers: int) -> Iterator[tuple[str, str]]:

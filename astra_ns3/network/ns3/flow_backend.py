@@ -6,7 +6,7 @@ Model limits: docs/flow.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -156,7 +156,7 @@ class FlowBackend(SessionBackend):
         self._short += [_UNEQUAL] if _chooses_unequal(plan) else []
         self._has_collectives = self._has_trees = False
         self._on_switches = plan.graph.switches > 1
-        self._narrow = (bool(self._rough) or parts) and narrows(plan.graph)
+        self._narrow = (bool(self._rough) or parts) and any(map(narrows, _graphs_in_time(plan)))
         self._spread = [_SPREAD] if self._narrow and not self._rough and not _chooses_unequal(plan) else []
         evenly = [_OF_CHANGES] * moves_bytes(plan) or [_OF_WINDOWS] * windows_close(plan)
         self._evenly = [] if self._rough else evenly  # with a control rates are shared evenly anyway
@@ -198,9 +198,14 @@ def _chooses_unequal(plan: NetworkPlan) -> bool:
     """Return whether queues choose among equally short ways of unequal rates, from the start or after an event."""
     if plan.config.topology.routing.kind not in _BY_QUEUES:
         return False
+    return any(unequal_ways(present, plan.tables) for present in _graphs_in_time(plan))
+
+
+def _graphs_in_time(plan: NetworkPlan) -> Iterator[Graph]:
+    """Yield the network as its events make it, by their rates alone."""
     rates = [(each, each.state.rate_bps) for each in plan.changes if each.state.rate_bps is not None]
     changes = [replace(each, state=State(rate_bps=rate_bps)) for each, rate_bps in rates]
-    return any(unequal_ways(present, plan.tables) for _, present in states_in_time(plan.graph, changes))
+    return (present for _, present in states_in_time(plan.graph, changes))
 
 
 def _window_grows(transport: Transport) -> bool:

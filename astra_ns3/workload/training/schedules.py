@@ -50,7 +50,7 @@ FORWARD, BACKWARD, INPUT, WEIGHT = WorkKind.FORWARD, WorkKind.BACKWARD, WorkKind
 def gpipe(at: Position) -> Iterator[Work]:
     """All micro-batches forward, then all backward, the last one first; with ``virtual_stages`` part after part.
 
-    Idle share: (p - 1) / (m + p - 1).
+    Idle share with v virtual stages: (p - 1) / (v m + p - 1).
     """
     forwards = [(chunk, batch) for chunk in range(at.chunks) for batch in range(at.micro_batches)]
     yield from (Work(FORWARD, chunk, batch) for chunk, batch in forwards)

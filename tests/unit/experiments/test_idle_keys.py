@@ -13,8 +13,10 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.experiments.inputs import Options, load_inputs
+from astra_ns3.experiments.nccl.servers_of_network import unlike_nodes
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.models.workload import ModelWorkload
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "1GB", "pfc": {}}
@@ -169,15 +171,26 @@ def test_intervals_of_what_nobody_observes_are_told() -> None:
     assert told(on=network(STAR, observe=keys)) == []
 
 
+def _with_nodes(npus_per_node: int) -> ModelWorkload:
+    experts = {"count": 4, "active": 2, "feed_forward": 64, "node_limit": 2, "npus_per_node": npus_per_node}
+    return model_of({
+        "kind": "transformer", "name": "small", "model": {**GPT, "experts": experts},
+        "training": {"sequence": SEQUENCE}, "parallel": {"expert": 4},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(("npus", "told"), [((0, 1, 2, 3), 0), ((2, 3, 0, 1), 0), ((0, 2, 1, 3), 1)])
+def test_nodes_of_experts_that_lie_on_several_servers_are_told(npus: tuple[int, ...], told: int) -> None:
+    found = unlike_nodes(_with_nodes(2), network(SERVERS), npus)
+    assert len(found) == told
+    assert all("lie on several servers: tokens don't travel by server" in words for words in found)
+
+
 @pytest.mark.parametrize(("npus_per_node", "topology", "warned"), [(1, SERVERS, 1), (2, SERVERS, 0), (1, STAR, 0)])
 def test_nodes_of_experts_unlike_the_network_s_servers_are_told(
     npus_per_node: int, topology: dict[str, Any], warned: int
 ) -> None:
-    experts = {"count": 4, "active": 2, "feed_forward": 64, "node_limit": 2, "npus_per_node": npus_per_node}
-    model = model_of({
-        "kind": "transformer", "name": "small", "model": {**GPT, "experts": experts},
-        "training": {"sequence": SEQUENCE}, "parallel": {"expert": 4},
-    })  # fmt: skip
+    model = _with_nodes(npus_per_node)
     system = small_system(**TWO_DIMENSIONS)
     given = model, system if topology is SERVERS else small_system(), network(topology)
     found = [words for words in load_inputs(*given).warnings if "npus_per_node" in words]
