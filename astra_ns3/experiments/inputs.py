@@ -222,16 +222,15 @@ def _load_inputs(
     restarts = sharing is not None and sharing.tenant.restart is not None
     slowdown = _slowdown(options, files, tenancy, course, restarts=restarts)
     idle = *idle_system_keys(files.workload, system_config, expected), *unlike_groups(expected.unlike_groups)
-    of_keys = told_with_place(system, [*idle, *waits_for_slow(slowdown, system_config, files.workload)])
-    of_nodes = unlike_nodes(files.workload, network_config, tenancy.npus)
-    unused = *_unused(files, system_config, options), *of_keys, *of_nodes
+    keys = told_with_place(system, [*idle, *waits_for_slow(slowdown, system_config, files.workload)])
+    rest = *_unused(files, system_config, options), *keys, *unlike_nodes(files.workload, network_config, tenancy.npus)
     return Inputs(
         job,
         system_config,
         network_config,
         plan,
         tenancy,
-        tuple(dict.fromkeys((*of_files, *of_network, *of_plan, *of_job, *unused))),
+        tuple(dict.fromkeys((*of_files, *of_network, *of_plan, *of_job, *rest))),
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
