@@ -109,10 +109,9 @@ _SEED = click.option(
 def _servers(*, several: bool = False, of_file: bool = False) -> Callable[[_Command], _Command]:
     words_of_it = f"How many of which ready server, as 2xdgx-h100. Ready: {', '.join(SERVERS)}."
     words_of_it += " Once, or once for each LOG in order." if several else ""
-    words_of_it += "  [default: those of the network file]" if of_file else ""
+    words_of_it += "  [default: those of the network file]" if of_file else "  [required]"
     return click.option(
         "--servers",
-        required=not of_file,
         metavar="NxSERVER",
         multiple=several,
         shell_complete=counted_words(tuple(SERVERS)),
@@ -339,9 +338,11 @@ def fit_command(
     Both are medians over rows, with quartiles. What the logs can't tell is said. The errors of each log are printed
     without the fit and with it.
     """
-    from astra_ns3.experiments.nccl.comparison import warnings_of
+    from astra_ns3.experiments.nccl.comparison import warnings_of, without_servers
     from astra_ns3.experiments.nccl.fit import fit_logs, logs_fit_document, logs_fit_text
 
+    if not servers:
+        raise without_servers(logs[0])
     if len(servers) not in (1, len(logs)):
         raise click.UsageError(
             f"--servers: found {counted(len(servers), 'time')}, expected once, or once for each of {len(logs)} logs"
@@ -374,13 +375,15 @@ def _measured(
     path: str, servers: str | None, gpus: int | None, nccl_version: str | None, machine: _Others
 ) -> tuple[Log, Machine]:
     """Return a log, and the machine that it was measured on."""
-    from astra_ns3.experiments.nccl.comparison import check_operation, gpus_of
+    from astra_ns3.experiments.nccl.comparison import check_operation, gpus_of, without_servers
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.nccl.logs import read_log
 
     log = read_log(path)
     check_operation(log)
     version = nccl_version or (None if log.version is None else str(log.version))
+    if servers is None and machine.get("network") is None:
+        raise without_servers(path, ", or -n FILE for servers of a network file")
     if servers is not None:
         gpus = gpus_of(log, parse_servers(servers)[0], gpus)
     found = machine_of(servers, gpus, nccl_version=version, **machine)

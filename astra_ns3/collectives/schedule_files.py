@@ -55,10 +55,14 @@ def load_schedule_cached(path: str, tell: Tell = silent) -> tuple[Schedule, Coll
 
 
 def save_schedule(schedule: Schedule, kind: CollectiveKind, path: str | os.PathLike[str]) -> None:
-    """Write ``.csv`` or ``.json``, which :func:`load_schedule` reads again."""
+    """Write ``.csv`` or ``.json``, which :func:`load_schedule` reads again; raises InputError for what it refuses."""
     source = os.fspath(path)
     suffix = _suffix(source)
     refuse(suffix == ".xml", "schedules are written as .csv or .json", source)
+    try:
+        prove(schedule, kind)
+    except ScheduleError as error:  # such as halvingDoubling, whose ranks gather other blocks than that of their number
+        raise wrong(f"this is no {kind.name.lower()}: {error}; write another algorithm's, as ring", source) from error
     text = csv_text(schedule, kind) if suffix == ".csv" else json_text(schedule, kind)
     with whole_file(source) as partial:
         partial.write_text(text, encoding="utf-8")

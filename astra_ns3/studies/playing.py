@@ -17,7 +17,7 @@ from astra_ns3.studies.estimates import guessed_seconds, longest_first
 from astra_ns3.studies.index import Index
 from astra_ns3.studies.play_point import FAILED, failed_outcome
 from astra_ns3.studies.progress import StudyMeter, StudyProgressSink
-from astra_ns3.studies.store import Store
+from astra_ns3.studies.store import ADDRESS_LETTERS, Store
 from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, UnfitWorker, Unplayed
 from astra_ns3.studies.workers.cluster import Security, cluster_workers
 from astra_ns3.studies.workers.contract import Crew, StartWorkers, Workers, WorkersDied
@@ -282,7 +282,8 @@ class _Study:
 
     def _raise_if_interrupted(self) -> None:
         if self.interruption.noted_at is not None:
-            own = [self.store.outcome(address) for address in self.asked]  # the folder may have runs of earlier inputs
-            ended = counted(sum(outcome is not None for outcome in own), "run has", "runs have")
-            told = f"interrupted; {ended} ended, and when it is played again it goes on from there: {self.store.folder}"
-            raise Interrupted(told)
+            ended = {address[:ADDRESS_LETTERS] for address in self.asked} & self.store.finished_folders().keys()
+            told = f"{len(ended)} of {counted(len(self.asked), 'run has', 'runs have')} ended"
+            raise Interrupted(
+                f"interrupted; {told}, and when it is played again it goes on from there: {self.store.folder}"
+            )

@@ -306,6 +306,21 @@ def test_what_does_not_fit_the_log_is_refused(tmp_path: Path) -> None:
     assert "found gather, expected a log of all_reduce" in refused("compare", gather, *TWO)
 
 
+def test_without_servers_the_error_names_some_with_the_hosts_and_gpus_of_the_log(tmp_path: Path) -> None:
+    """One host with two A100 GPUs; the CSV names neither, so that it is two servers of the usual kind."""
+    log = tmp_path / "all_reduce.log"
+    ranks = [
+        f"#  Rank  {rank} Group  0 Pid 1 on node-1 device  {rank} [0f:00] NVIDIA A100-SXM4-40GB" for rank in (0, 1)
+    ]
+    columns = "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong"
+    row = "  8  2  float  sum  -1  10  0.00  0.00  0  10  0.00  0.00  0"
+    log.write_text("\n".join(["# nThread 1 all_reduce_perf", *ranks, columns, row, ""]), encoding="utf-8")
+    bare, words = log_of(tmp_path, {8: 10.0}), "--servers is missing, since a log names no NVLinks and NICs; expected"
+    assert refused("fit", str(log)).endswith(f"{log}: {words} such as 1xdgx-a100")
+    assert refused("fit", bare).endswith(f"{bare}: {words} such as 2xdgx-h100")
+    assert f"{bare}: {words} such as 2xdgx-h100, or -n FILE for" in refused("compare", bare)
+
+
 def test_a_fit_of_another_server_or_no_fit_is_refused(tmp_path: Path) -> None:
     fit = tmp_path / "fit.yaml"
     fit.write_text("server: p5\nhost-overhead: {LL: 3}\n", encoding="utf-8")

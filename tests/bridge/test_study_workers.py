@@ -153,7 +153,7 @@ def test_ctrl_c_ends_a_study_and_all_its_processes(tmp_path: Path, whole_group: 
         (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=30)
         wait_until_gone(mark)
-    told = "interrupted; 0 runs have ended, and when it is played again it goes on from there: "
+    told = "interrupted; 0 of 4 runs have ended, and when it is played again it goes on from there: "
     assert said.splitlines()[-1].endswith(f"{told}{store.folder}")
     assert said.count("Traceback") == 1  # of the client; workers say nothing
     assert set(store.finished_folders()) == {store.point_folder(other.address).name}
@@ -177,7 +177,7 @@ def test_a_study_leaves_no_process_on_workers_that_live_on(tmp_path: Path, inter
         wait_until(lambda: not servers_of(cluster), "the end of the study's servers")
         assert len(processes_of(cluster)) >= 3
     if interrupted:
-        assert "interrupted; 0 runs have ended, and when it is played again it goes on" in said
+        assert "interrupted; 0 of 3 runs have ended, and when it is played again it goes on" in said
         wait_until(lambda: not list(store.points.iterdir()), "the end of what was played")
     else:
         assert process.returncode == 0, said

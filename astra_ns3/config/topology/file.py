@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from annotated_types import Ge, Lt
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
-from astra_ns3.config.core.model import FOLDER, RateBps, key_error, refuse_key, shown
+from astra_ns3.config.core.model import FOLDER, RateBps, checked, key_error, refuse_key, shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.analytical import AnalyticalDimension, analytical_version, parse_grid
@@ -110,8 +118,8 @@ class FileTopology(GivenGraph):
     """In a file, as seen from that file's folder; here, from the folder that the program runs in."""
     format: _Format | None = None
     """The format of the graph. Absent: told by the content, or else by the ending."""
-    switch: SwitchConfig
-    """Every switch, unless its entry in the file has a buffer of its own."""
+    switch: SwitchConfig | None = None
+    """Every switch, unless its entry in the file has a buffer of its own. Only a graph without switches needs none."""
     scale_up_switch: SwitchConfig | None = None
     """Switches inside servers, where the file says which they are; absent: as ``switch``."""
     error_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
@@ -135,6 +143,23 @@ class FileTopology(GivenGraph):
     @classmethod
     def _beside_the_file(cls, path: str, info: ValidationInfo) -> str:
         return str(Path((info.context or {}).get(FOLDER, "")) / path)
+
+    @model_validator(mode="after")
+    @checked
+    def _says_all_switches(self) -> None:
+        content = self.content()
+        has_switches = not isinstance(content, PlainGraph) or len(content.hosts) < len(content.nodes)
+        refuse_key(
+            self.switch is None and has_switches,
+            "switch",
+            f"is missing; {self.path} has switches, which need at least switch.buffer",
+        )
+
+    @property
+    def each_switch(self) -> SwitchConfig:
+        """The keys of every switch, of a file that has some."""
+        assert self.switch is not None
+        return self.switch
 
     def content(self) -> PlainGraph | Grid:
         """Return the content of the file: a graph, or the dimensions of an analytical network."""

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import refuse
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.comparing import ComparedRow, Comparison, Errors, compare, errors_of
 from astra_ns3.nccl.constants import FUNCTIONS
-from astra_ns3.nccl.logs import Log
+from astra_ns3.nccl.logs import Log, read_log
+from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.nccl.tuning import believed_us
 from astra_ns3.units import counted
 
@@ -76,9 +77,24 @@ def _unlike(log: Log, machine: Machine) -> Iterator[str]:
     if hosts < servers or (hosts > servers and server.gpus <= _MOST_GPUS_OF_A_HOST):
         ran = f"{log.path}: its {log.ranks} ranks ran on {counted(hosts, 'host')}"
         yield f"{ran}, here on {counted(servers, 'server')}: see --servers and --gpus"
-    letter = None if log.gpu is None else re.search(r"\bG?([VAHB])[0-9]{2,3}\b", log.gpu)
-    if letter and _GENERATIONS[letter[1]] != server.compute_capability // 10:
+    generation = _generation(log)
+    if generation and generation != server.compute_capability // 10:
         yield f"{log.path}: its GPUs are {log.gpu}, unlike those of {machine.words}: see --servers"
+
+
+def _generation(log: Log) -> int | None:
+    """Return the first digits of the compute capability of a log's GPUs, if it names them."""
+    letter = None if log.gpu is None else re.search(r"\bG?([VAHB])[0-9]{2,3}\b", log.gpu)
+    return _GENERATIONS[letter[1]] if letter else None
+
+
+def without_servers(path: str, otherwise: str = "") -> InputError:
+    """Return the error that nobody said on which servers a log was measured, with servers of its count and GPUs."""
+    log = read_log(path)
+    generation = _generation(log) or _GENERATIONS["H"]
+    alike = next(server for server in SERVERS.values() if server.compute_capability // 10 == generation)
+    expected = f"such as {log.hosts or 2}x{alike.name}{otherwise}"
+    return wrong(f"--servers is missing, since a log names no NVLinks and NICs; expected {expected}", path)
 
 
 def compare_with(log: Log, machine: Machine, seed: int = 1) -> LogComparison:

@@ -30,6 +30,8 @@ _NAMES = ("name", "layer")
 _REDUCTION = "reduction"
 """The key of a switch that reduces."""
 _OF_REDUCERS = "reducer_"
+_INSIDE_NODES = ("network.topology.scale_up.link.rate", "network.topology.scale_up.injection.rate")
+_UNITS_BPS = (10**9, 10**6, 10**3, 1)
 _OF_JOB = (
     *("start_ps", "npus", "dimensions", "arrival_ps", "after", "after_passes", "end_ps", "priority"),
     *("restart_after_ps", "most_restarts", "fails_ps"),
@@ -45,13 +47,27 @@ def settings(metadata: RunDocument) -> JsonObject:
     """Dotted key -> value. A list of groups that have names goes by these, ``workload.layers.Embedding.update_ns``.
 
     A network whose switches don't reduce has no keys of reducers, and a run whose inputs name no files none of these.
+    Rates inside nodes are those of the file, without the share of them that a model's device reaches.
     """
     parts = chosen(metadata, PARTS)
     told = [part for part in PARTS if part != INPUT_FILES or parts.get(part)]
     found = dict(entry for part in told for entry in flat(part, parts.get(part)))
+    share = metadata.get("device_losses", {}).get("scale_up_efficiency", 1)
+    for key in _INSIDE_NODES:
+        if isinstance(rate_bps := found.get(key), int):
+            found[key] = _whole_rate(rate_bps, share)
     if any(_REDUCTION in key.split(".") and value is not None for key, value in found.items()):
         return found
     return {key: value for key, value in found.items() if not key.rpartition(".")[2].startswith(_OF_REDUCERS)}
+
+
+def _whole_rate(rate_bps: int, share: float) -> int:
+    """Return the roundest rate whose share, as whole bits per second, is ``rate_bps``; else the nearest one."""
+    for unit in _UNITS_BPS:
+        whole = round(rate_bps / share / unit) * unit
+        if round(whole * share) == rate_bps:
+            return whole
+    return round(rate_bps / share)
 
 
 def surroundings(metadata: RunDocument, events: Sequence[EventDocument]) -> JsonObject:

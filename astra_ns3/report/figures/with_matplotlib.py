@@ -61,6 +61,8 @@ _TITLE_LETTERS = 96
 # Letters of the title of a picture for each inch of its width.
 _LETTERS_PER_INCH = 17
 _SMALL_LETTERS_PER_INCH = 21
+# Letters of a y-axis' title for each inch of a panel's height, beyond which it takes another line.
+_TITLE_LETTERS_PER_INCH = 18
 # Length of a line in a legend, in letters' heights, that shows each kind of short dashes twice, and of all.
 _DASHED_LENGTH = 3.3
 _LONG_DASHED_LENGTH = 5.0
@@ -378,7 +380,7 @@ def _name_places(axes: Axes, panel: Panel, across: int, *, labelled: bool) -> No
         axes.tick_params(axis="x", length=2 if labelled else 0)
         axes.spines["bottom"].set_visible(labelled)
     else:
-        axes.set_ylabel(y.title)
+        axes.set_ylabel(fill(y.title, round(_TITLE_LETTERS_PER_INCH * panel.height)))
     if y.names:
         letters = y.letters or (_SMALL if len(y.names) <= _FEW_NAMES else 5)
         axes.set_yticks(range(len(y.names)) if y.at is None else y.at, list(y.names), fontsize=letters)

@@ -38,7 +38,7 @@ class FigureConfig(ConfigModel):
     """An axis: a small picture for each of its values. Axes that no key names are panels, too."""
     relative_to: dict[str, object] | None = None  # labels of the study's own columns
     """Each number over that of the row with these coordinates and else the same ones; where `x` is each change of the
-    base case, else those of the base case."""
+    base case, else those of the base case. With `together`, coordinates that only one point has mean this point."""
     log: OnOff = False
     """Whether the scale of `y` is logarithmic. Bars get one only where the largest is ten times the least or more. The
     scale of `x` is logarithmic, and says so, below lines whose last number is 20 times the first or more."""

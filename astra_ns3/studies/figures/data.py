@@ -115,7 +115,7 @@ def figure_data(view: View, figure: FigureConfig) -> FigureData:
         title = ", ".join(f"{name} {label_text(value)}" for name, value in zip(across, values, strict=True))
         series = _series(view, rows, cells, places, (x, by, across), values)
         panels += [Panel(name, x, tuple(places), each) for name, each in _by_unit(title, series)]
-    told = (missing_words(view, rows), *_empty(rows, by, measures))
+    told = (missing_words(view, rows), *_empty(rows, by, measures), _without_reference(view, rows, reference))
     return FigureData(tuple(panels), ". ".join(filter(None, told)))
 
 
@@ -167,11 +167,13 @@ def _reference(view: View, figure: FigureConfig, x: str) -> dict[str, Label]:
     for name, wanted in (figure.relative_to or {}).items():
         column, text = view.column(name), label_text(wanted)
         found[column] = next((label for label in view.labels(column) if label_text(label) == text), text)
-    if not view.together or not found:
-        return found
-    axes = [axis.name for axis in view.axes]
-    points = {tuple(row[name] for name in axes) for row in view.rows if found.items() <= row.items()}
-    return dict(zip(axes, points.pop(), strict=True)) if len(points) == 1 else found
+    if view.together and found:  # one point may be the only one with these coordinates: the others are its own
+        names = [axis.name for axis in view.axes]
+        rows = (row for row in view.rows if all(row[name] == label for name, label in found.items()))
+        alike = {tuple(row[name] for name in names) for row in rows}
+        if len(alike) == 1:
+            found.update(zip(names, alike.pop(), strict=True))
+    return found
 
 
 def _cells(
@@ -278,6 +280,21 @@ def missing_words(view: View, rows: Iterable[Row]) -> str:
     return ". ".join(
         f"{words.format(f'{len(points)} of {len(every)}')}: {_told(points)}" for words, points in told if points
     )
+
+
+def _without_reference(view: View, rows: Sequence[Row], reference: Mapping[str, Label]) -> str:
+    """Return which points that are done have no point that they could be compared with; empty: all have one."""
+    there = {_place(row, rows) for row in rows} if reference else set()
+    lacking = [
+        _name(view, row)
+        for row in rows
+        if reference and row["status"] == DONE and _place({**row, **reference}, rows) not in there
+    ]
+    if not lacking:
+        return ""
+    words = ", ".join(f"{name} {label_text(label)}" for name, label in reference.items())
+    told = some_of(lacking, _MOST_TOLD, "; ", "; and")
+    return f"{len(lacking)} of {len(rows)} points have no point with {words} to be compared with: {told}"
 
 
 def _flaw(row: Row) -> str:

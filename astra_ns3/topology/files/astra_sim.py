@@ -30,11 +30,11 @@ def analytical_graph(config: FileTopology, dimensions: Sequence[AnalyticalDimens
     npus = prod(dimension.npus for dimension in dimensions)
     wiring = Wiring(npus)
     if len(dimensions) == 1 and dimensions[0].topology == "switch":
-        switch = wiring.switch(config.switch, 1, "switch 0")
+        switch = wiring.switch(config.each_switch, 1, "switch 0")
         for host in range(npus):
             wiring.join(host, switch, _link(dimensions[0]), "dimension-0")
         return wiring.graph(config)
-    routers = wiring.switches(npus, config.switch, 1, "router")
+    routers = wiring.switches(npus, config.each_switch, 1, "router")
     delay_ns = max((d.nic_latency_ns for d in dimensions if d.topology == "ring"), default=0.0)
     rate = sum(_link(d).rate_bps * _links_of(d) for d in dimensions)
     injection = LinkConfig.model_construct(rate_bps=max(rate, 1), delay_ps=_ps(delay_ns), error_rate=0.0)
@@ -55,7 +55,7 @@ def _join(
 ) -> None:
     link, kind = _link(dimension), f"dimension-{number}"
     if dimension.topology == "switch":
-        switch = wiring.switch(config.switch, 2 + number, f"dimension {number} switch {len(wiring.configs)}")
+        switch = wiring.switch(config.each_switch, 2 + number, f"dimension {number} switch {len(wiring.configs)}")
         for member in members:
             wiring.join(member, switch, link, kind)
     elif dimension.topology == "fully-connected":

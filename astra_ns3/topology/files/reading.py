@@ -64,7 +64,7 @@ def _of_plain(config: FileTopology, content: PlainGraph) -> Graph:
 
 
 def _switch(config: FileTopology, scale_up: bool, buffer_bytes: int | None) -> SwitchConfig:
-    base = config.scale_up_switch if scale_up and config.scale_up_switch is not None else config.switch
+    base = config.scale_up_switch if scale_up and config.scale_up_switch is not None else config.each_switch
     return base if buffer_bytes is None else base.model_copy(update={"buffer_bytes": buffer_bytes})
 
 

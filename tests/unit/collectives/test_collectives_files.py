@@ -166,6 +166,20 @@ def test_a_missing_file_and_an_unwritable_one_are_input_errors(tmp_path: Path) -
             save_schedule(lookup(AR, "ring", 4), AR, tmp_path / target)
 
 
+@pytest.mark.parametrize(("kind", "name"), [pair for pair in pairs() if pair not in PAIRS])
+def test_a_schedule_that_a_file_can_not_hold_is_not_written(kind: CollectiveKind, name: str, tmp_path: Path) -> None:
+    """Each rank of an all-gather in a file brings the block of its number; in halvingDoubling rank 1 of 8 brings 4."""
+    if kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER):
+        with pytest.raises(
+            InputError, match=rf"one\.csv: this is no {kind.name.lower()}: .*; write another .*, as ring"
+        ):
+            save_schedule(lookup(kind, name, 8), kind, tmp_path / "one.csv")
+        assert not (tmp_path / "one.csv").exists()
+    else:
+        save_schedule(lookup(kind, name, 8), kind, tmp_path / "one.csv")
+        assert load_schedule(tmp_path / "one.csv")[1] is kind
+
+
 def test_a_cell_that_is_too_long_for_csv_is_refused_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     file.write_text("# collective: all_reduce\n# ranks: 2\n# blocks: 2\nsender\n" + "1" * 140_000 + "\n")

@@ -108,7 +108,7 @@ def roce(folder: Path, **changes: str | None) -> RoceTransport:
 def switch(folder: Path, **changes: str | None) -> SwitchConfig:
     topology = imported(folder, **changes).network.topology
     assert isinstance(topology, FileTopology)
-    return topology.switch
+    return topology.each_switch
 
 
 def numbers_of(transport: RoceTransport) -> RoceParameters:

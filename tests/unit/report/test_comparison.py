@@ -413,6 +413,21 @@ def test_layers_go_by_their_names() -> None:
     assert keys["workload.layers.first.update_ns"] == 10
 
 
+@pytest.mark.parametrize(("asked", "share"), [(3_600_000_000_000, 0.73), (1_234_567_890_123, 0.8134), (7, 1.0)])
+def test_rates_inside_nodes_are_those_of_the_file_and_not_what_a_device_reaches_of_them(
+    asked: int, share: float
+) -> None:
+    """The H100's 73% of 3600 Gb/s are 2628 Gb/s."""
+    metadata = dict(played().metadata)
+    lines = {"link": {"rate": round(asked * share)}, "injection": {"rate": None}}
+    metadata["network"] = {"topology": {"scale_up": lines, "link": {"rate": 400}}}
+    metadata["device_losses"] = {"scale_up_efficiency": share}
+    keys: Any = settings(metadata)  # type: ignore[arg-type]
+    assert keys["network.topology.scale_up.link.rate"] == pytest.approx(asked, abs=1)
+    assert keys["network.topology.scale_up.link.rate"] == asked or asked % 1000
+    assert (keys["network.topology.scale_up.injection.rate"], keys["network.topology.link.rate"]) == (None, 400)
+
+
 def test_all_of_a_runs_file_is_compared_but_for_what_varies() -> None:
     known = set(PARTS) | RESULTS | (set(VARYING_KEYS) - {"versions"}) | {"asked"}  # what files say is compared
     assert set(played().metadata) - known == set(), "a new key of run.json is a setting or a result"

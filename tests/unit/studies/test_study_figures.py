@@ -17,6 +17,7 @@ from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import AxisView, Cell, Series, View, cell_of, figure_data
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS, drawn, written
+from astra_ns3.studies.figures.layers import COLUMNS
 from astra_ns3.studies.figures.lines import numbers_of
 from astra_ns3.studies.figures.panels import worth_a_log
 from astra_ns3.studies.figures.table import number, table_cells
@@ -129,20 +130,35 @@ def test_each_change_alone_is_compared_with_the_base_case_in_axes_that_the_refer
     assert means(config(relative_to={"scale": 1}), of) == {("", ""): [2 / 11, 1, 3 / 11]}
 
 
-@pytest.mark.parametrize("reference", [{"system": "flat"}, {"scale": 0.1}])
-def test_points_that_go_together_are_compared_with_the_one_that_has_the_value(reference: dict[str, Any]) -> None:
-    """Of flat with 0.1 and hier with 1 there is no third point that has the value and the other axis' label."""
-    both = view(SYSTEM, SCALE)
-    kept = tuple(row for row in both.rows if (row["system"], row["scale"]) in {("flat", 0.1), ("hier", 1)})
-    of = replace(both, together=True, rows=kept)
-    assert means(config(x="system", relative_to=reference), of) == {("", ""): [1.0, 21 / 2]}
-
-
 def test_series_without_a_number_are_named() -> None:
     of = view(SYSTEM, SCALE)
     rows = tuple({**row, "pauses": None if row["system"] == "flat" else 3} for row in of.rows)
     data = figure_data(replace(of, rows=rows), config(x="scale", by="system", y=["pauses", "finish_us"]))
     assert data.missing == "No pauses of flat"
+
+
+def together(scales: tuple[float, ...]) -> View:
+    """The points (flat, first scale), (hier, second scale), and with a third (flat, third scale)."""
+    pairs = set(zip(("flat", "hier", "flat"), scales, strict=False))
+    axes = SYSTEM, AxisView("scale", "scale", scales)
+    of = view(*axes)
+    return replace(of, together=True, rows=tuple(row for row in of.rows if (row["system"], row["scale"]) in pairs))
+
+
+def test_axes_that_go_together_are_compared_with_the_one_point_that_the_reference_names() -> None:
+    """The points take 10 * 0.1 + 1 and 20 * 1 + 1."""
+    of = together((0.1, 1.0))
+    for reference in ({"system": "flat"}, {"scale": 0.1}, {"system": "flat", "scale": 0.1}):
+        assert means(config(x="system", relative_to=reference), of) == {("", ""): [1.0, 21 / 2]}
+    assert figure_data(of, config(x="system", relative_to={"system": "flat"})).missing == ""
+
+
+def test_points_without_one_to_be_compared_with_are_named() -> None:
+    """Two points have the system flat, neither of them the scale of hier."""
+    data = figure_data(together((0.1, 1.0, 10.0)), config(x="scale", relative_to={"system": "flat"}))
+    assert [cell is None for cell in data.panels[0].series[0].cells] == [False, True, False]
+    told = "points have no point with system flat to be compared with: system hier, scale 1, seed 1"
+    assert data.missing == f"1 of 3 {told}"
 
 
 def test_missing_points_are_named() -> None:
@@ -373,6 +389,18 @@ def test_titles_of_panels_side_by_side_do_not_meet(kind: str) -> None:
     for left, right in pairwise(titles):
         assert left.x1 < right.x0 or left.y0 > right.y1
     assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in titles)
+
+
+def test_titles_of_y_axes_above_each_other_do_not_meet() -> None:
+    of = view(SYSTEM)
+    of = replace(of, layers=tuple({**row, **dict.fromkeys(COLUMNS, 1.0)} for row in of.layers))
+    for log in (False, True):
+        figure = drawn(of, config(kind="layers", y=list(COLUMNS), log=log))
+        figure.draw_without_rendering()
+        boxes = [axes.yaxis.label.get_window_extent() for axes in figure.axes]
+        assert len(boxes) == len(COLUMNS)
+        assert all(above.y0 > below.y1 for above, below in pairwise(boxes))
+        assert all(box.x0 >= 0 and box.y0 >= 0 and box.y1 <= figure.bbox.y1 for box in boxes)
 
 
 @pytest.mark.slow

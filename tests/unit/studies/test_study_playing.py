@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +19,7 @@ from support.small_run import small_network
 from support.study_points import harmful_file, point, points
 
 from astra_ns3.cli.study import security_of
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.servers.messages import Ready, ServerKind, receive, send
 from astra_ns3.network.api import Limits
 from astra_ns3.studies.estimates import Estimate, guessed_seconds, longest_first
@@ -200,6 +204,25 @@ def test_without_dask_a_scheduler_cannot_be_used_and_what_to_install_is_named(
     store = Store(tmp_path)
     with pytest.raises(InputError, match=r"--scheduler needs Dask: pip install distributed"):
         play_tasks([point(store)], store=store, scheduler="tcp://localhost:1")
+
+
+def test_an_interrupted_study_counts_the_points_of_its_present_inputs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two points of earlier inputs and one of the three that are asked for have ended."""
+    store = Store(tmp_path)
+    tasks = points(store, 3)
+    for task in (*points(store, 2, "FIFO"), tasks[1]):
+        store.write(ended(task))
+
+    @contextmanager
+    def workers(*_: object) -> Iterator[None]:
+        os.kill(os.getpid(), signal.SIGINT)
+        yield
+
+    monkeypatch.setattr("astra_ns3.studies.playing.local_workers", workers)
+    with pytest.raises(Interrupted, match=r"interrupted; 1 of 3 runs have ended, and"):
+        play_tasks(tasks, store=store)
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True])

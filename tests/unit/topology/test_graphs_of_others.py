@@ -326,3 +326,19 @@ def test_lists_without_end_are_refused(tmp_path: Path) -> None:
     (tmp_path / "deep.gml").write_text("graph [\n" + "a [ " * 5000)
     with pytest.raises(InputError, match="lists stand more than 50 deep"):
         config(tmp_path / "deep.gml", hosts="all", defaults=WIRES)
+
+
+def test_only_a_graph_with_switches_needs_keys_of_switches(tmp_path: Path) -> None:
+    """Two hosts on a wire need none; with a switch between them, or the routers of an analytical network, they do."""
+    nodes = [{"id": "a", "kind": "host"}, {"id": "b", "kind": "host"}, {"id": "s", "kind": "switch"}]
+    wires = [{"source": end, "target": "s", **WIRES} for end in "ab"]
+    (tmp_path / "wire.json").write_text(json.dumps({"nodes": nodes[:2], "links": [{**wires[0], "target": "b"}]}))
+    (tmp_path / "star.json").write_text(json.dumps({"nodes": nodes, "links": wires}))
+    ring = "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n"
+    (tmp_path / "ring.yaml").write_text(ring)
+    wire = parse_network({"topology": {"kind": "file", "path": str(tmp_path / "wire.json")}})
+    assert build_graph(wire.topology).switches == 0
+    for name in ("star.json", "ring.yaml"):
+        with pytest.raises(InputError, match=rf"key 'topology\.switch': is missing; .*{name} has switches, which need"):
+            parse_network({"topology": {"kind": "file", "path": str(tmp_path / name)}})
+        assert built(tmp_path / name).switches > 0

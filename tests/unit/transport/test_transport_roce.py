@@ -50,7 +50,7 @@ def config(transport: dict[str, Any] | None = None, switch: dict[str, Any] | Non
 def star(network: NetworkConfig) -> NetworkOutline:
     """The shape of the network above, written down by hand."""
     port = PortOutline(100 * GBPS, 500 * NS)
-    switch = SwitchOutline(network.topology.switch, (port,) * HOSTS)  # type: ignore[union-attr]
+    switch = SwitchOutline(network.topology.switch, (port,) * HOSTS)  # type: ignore[union-attr,arg-type]
     return NetworkOutline(HOSTS, 1, (switch,), (port,), (port, port))
 
 
