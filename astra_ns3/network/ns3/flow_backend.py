@@ -72,12 +72,12 @@ _EVENLY = (
     "several switches were -28% to +17% off, of trees -28% to +87%; {}use --backend ns3"
 )
 _TREES = (
-    "flows share lines evenly, not in the order of their bytes (docs/flow.md): trees over a slow core took up to 86% "
-    "longer than with packets; use --backend ns3"
+    "flows share lines evenly, not in the order of their bytes (docs/flow.md): trees over a slow core or "
+    "shared NICs took up to 86% longer than with packets; use --backend ns3"
 )
 _SPREAD = (
-    "packets take several ways over a slow core, and flows share it evenly (docs/flow.md): finish times were -56% to "
-    "+17% off; use --backend ns3"
+    "packets take several ways over a slow core or shared NICs, which flows share evenly (docs/flow.md): finish times "
+    "were -56% to +17% off; use --backend ns3"
 )
 _OF_CHANGES = (
     "failures or changes of delays or weights",
