@@ -28,7 +28,7 @@ def check_roce(
     Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
     an idle network; the longest queue is that of all windows towards one host, or the buffer.
     """
-    slowest = outline.line_rates_bps[0]
+    slowest = min(outline.host_ports).rate_bps
     refuse(
         parameters.minimum_rate_bps > slowest,
         f"key 'transport.minimum_rate': {format_rate(parameters.minimum_rate_bps)} is above the "
