@@ -31,6 +31,7 @@ _RATE_UNITS: Mapping[str, int] = {
 }
 _RATE_WORDS = "bps, kbps, Mbps, Gbps, Tbps (or b/s, Gb/s, ...)"
 _LEAST_BARE_BPS = 1_000_000
+_LEAST_BARE_MEMORY = 1000
 _TIME_UNITS: Mapping[str, int] = {
     "ps": 1,
     "ns": PS_PER_NS,
@@ -52,7 +53,7 @@ _NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,
 _NUMBERS = re.compile(r"(?<![\w.'/-])\d[\d.,]*(?:e[+-]?\d+)?(?: ?(?:[kKMGTPmunp]?i?(?:B|b/s|s)|min|h)\b)?")
 _NOUNS = re.compile(r"# ([a-z]+?)(?:ies|y|es|e|s)*\b")
 _BITS = re.compile(r"([kKMGT]i?|)(?:b|bit|bits)(/s|)")
-_BYTES_PER_SECOND = re.compile(r"([kKMGT]?)(?:B|byte|bytes)(?:/s|ps)?")
+_BYTES_PER_SECOND = re.compile(r"([kKMGT](?=i)|[kKMGT]?(?!i))(i?)(?:B|byte|bytes)(?:/s|ps)?")
 
 
 def parse_bytes(value: str | int) -> int:
@@ -61,6 +62,17 @@ def parse_bytes(value: str | int) -> int:
     Raises InputError for anything else, among it a negative size or a fraction of a byte.
     """
     return _parse(value, "a size", _BYTE_UNITS, bare=1, shown="B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
+
+
+def parse_memory(value: str | int) -> int:
+    """Size of a memory in bytes, as :func:`parse_bytes` reads it.
+
+    Raises InputError, too, for bare numbers below a thousand: whoever writes ``80`` means another unit.
+    """
+    size_bytes = parse_bytes(value)
+    if 0 < size_bytes < _LEAST_BARE_MEMORY and not any(letter.isalpha() for letter in str(value)):
+        raise wrong(f"{value!r} has no unit and would be {size_bytes} bytes; did you mean '{str(value).strip()}GB'?")
+    return size_bytes
 
 
 def parse_rate(value: str | int) -> int:
@@ -147,6 +159,10 @@ def _as_rate(number: Fraction, unit: str) -> str:
     if match is None:
         return ""
     prefix = match[1].replace("K", "k")
+    if match[2]:
+        power = "kMGT".index(prefix) + 1
+        in_bits = 8 * number * Fraction(1024, 1000) ** power
+        return f"; B is a byte and b a bit: did you mean '{float(in_bits):.15g}{prefix}bps' (8 bits a byte)?"
     return (
         f"; B is a byte and b a bit: did you mean '{float(8 * number):g}{prefix}bps' (8 bits a byte) "
         f"or '{float(number):g}{prefix}bps'?"

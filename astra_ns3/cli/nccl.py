@@ -388,8 +388,12 @@ def _measured(
         gpus = gpus_of(log, parse_servers(servers)[0], gpus)
     found = machine_of(servers, gpus, nccl_version=version, **machine)
     npus = found.network.npus
-    refuse(log.ranks not in (None, npus), f"the log has {log.ranks} ranks, expected the {npus} NPUs of -n", path)
+    refuse(log.ranks not in (None, npus), f"the log has {_ranks(log)}, expected the {npus} NPUs of -n", path)
     return log, found
+
+
+def _ranks(log: Log) -> str:
+    return counted(log.ranks or 0, "rank")
 
 
 for _name in _OPERATIONS:

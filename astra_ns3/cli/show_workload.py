@@ -121,7 +121,8 @@ def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: st
     log_warnings(*warnings)
     told = [f"{name:<17} {words}" for name, words in foreseen_rows(foreseen)]
     stages = stage_rows(foreseen)
-    told += [f"  {stage:<15} {peak}, {when}: {most}" for stage, peak, when, most in stages if len(stages) > 1]
+    for stage, peak, when, most in stages if len(stages) > 1 else ():
+        told.append(f"  {stage:<15} {', '.join(filter(None, (peak, when)))}" + (f": {most}" if most else ""))
     print_result({**document, "warnings": warnings}, model_text(document), *told, _written(output), as_json=as_json)
 
 

@@ -19,6 +19,7 @@ from astra_ns3.config.core.algorithm_names import FILE_PREFIX, parse_name, split
 from astra_ns3.config.core.collective_kind import ROOTED, CollectiveKind
 from astra_ns3.config.core.model import shown
 from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.units import counted
 from astra_ns3.user_code import FORM
 
 _TREE = "doubleBinaryTree"
@@ -124,7 +125,8 @@ def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Sched
 
     schedule, promised = load_schedule_cached(path, tell)
     refuse(promised is not kind, f"is a schedule for {promised.name.lower()}, not for {kind.name.lower()}", path)
-    refuse(schedule.ranks != ranks, f"is a schedule for {schedule.ranks} ranks, and is asked to run on {ranks}", path)
+    made = counted(schedule.ranks, "rank")
+    refuse(schedule.ranks != ranks, f"is a schedule for {made}, and is asked to run on {ranks}", path)
     return schedule
 
 

@@ -16,6 +16,7 @@ from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import failing, of_type, refuse, whole_number, wrong
 from astra_ns3.memory import require_memory
+from astra_ns3.units import counted
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 
 _Whole = TypeVar("_Whole", bound=np.signedinteger)
@@ -47,7 +48,7 @@ def first_own_kind(part: UserPart, ranks: int) -> CollectiveKind:
         else:
             return kind
     raise wrong(
-        f"the schedule for {ranks} ranks does no collective; as an all_reduce: "
+        f"the schedule for {counted(ranks, 'rank')} does no collective; as an all_reduce: "
         f"{why[CollectiveKind.ALL_REDUCE]}; with --kind it says why it is not another one",
         str(part),
     )
@@ -56,7 +57,7 @@ def first_own_kind(part: UserPart, ranks: int) -> CollectiveKind:
 @lru_cache(maxsize=64)
 def _proved(function: Callable[[int], Schedule], part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
     schedule = _made(function, part, ranks)
-    with failing(ScheduleError, f"the schedule for {ranks} ranks is no {kind.name.lower()}", str(part)):
+    with failing(ScheduleError, f"the schedule for {counted(ranks, 'rank')} is no {kind.name.lower()}", str(part)):
         prove(schedule, kind)
     return schedule
 
@@ -71,7 +72,8 @@ def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Sc
         f"gave {a_kind_of(schedule)}, expected a Schedule (astra_ns3.collectives.schedule)",
         str(part),
     )
-    refuse(schedule.ranks != ranks, f"gave a schedule for {schedule.ranks} ranks when asked for {ranks}", str(part))
+    gave = f"gave a schedule for {counted(schedule.ranks, 'rank')} when asked for {ranks}"
+    refuse(schedule.ranks != ranks, gave, str(part))
     for name in ("blocks", "expansion"):
         whole_number(name, getattr(schedule, name), 1, _LARGEST, str(part))
     size = schedule.blocks * ranks * _BYTES_PER_BLOCK

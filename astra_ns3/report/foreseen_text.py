@@ -45,7 +45,8 @@ def _memory(memory: MemoryDocument) -> str:
     capacity = memory["capacity_bytes"]
     over = "" if capacity is None or fullest["peak_bytes"] <= capacity else "doesn't fit: "
     over = f"tight ({WHY_TIGHT}): " if is_tight(fullest["peak_bytes"], capacity) else over
-    return f"{over}at most {format_bytes(fullest['peak_bytes'])}{has}{on}: {_parts(fullest)}"
+    parts = _parts(fullest)
+    return f"{over}at most {format_bytes(fullest['peak_bytes'])}{has}{on}" + (f": {parts}" if parts else "")
 
 
 def _parts(stage: StageDocument) -> str:

@@ -12,6 +12,7 @@ from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.errors import refuse
 from astra_ns3.report.saving_figure import drawing
+from astra_ns3.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +63,9 @@ def _draw_arrows(axes: Axes, schedule: Schedule, rounds: list[int]) -> None:
 def _label(axes: Axes, schedule: Schedule, last: int) -> None:
     from matplotlib.lines import Line2D
 
-    axes.set_title(f"{schedule.name}, {schedule.ranks} ranks, {schedule.messages} messages", fontsize=10)
+    axes.set_title(
+        f"{schedule.name}, {counted(schedule.ranks, 'rank')}, {counted(schedule.messages, 'message')}", fontsize=10
+    )
     axes.set_xlabel("round")
     axes.set_ylabel("rank")
     axes.set_xlim(-0.1, last + 0.1)

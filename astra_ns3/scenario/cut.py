@@ -42,6 +42,7 @@ def cut_named(name: str, graph: Graph, npus: Sequence[int]) -> Cut:
         return found
     allowed = [each for each, level in known.items() if _cut(each, graph, levels, level, npus).rate_bps]
     why = f"cut '{name}' is none of the network's" if found is None else f"no link leads out of {name}"
+    why += " (one has all NPUs)" if found is not None and len(set(found.parts.tolist())) == 1 else ""
     raise wrong(f"{why}, expected {some_of([*allowed, 'a rate'])}{nearest(words, allowed)}")
 
 

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import (
     ConfigModel,
+    MemoryBytes,
     OnOff,
-    PositiveBytes,
     PositiveTimePs,
     checked,
     key_error,
@@ -124,7 +124,7 @@ class StudyLimits(ConfigModel):
 
     wall_time_ps: WallTimePs | None = Field(alias="wall_time", default=None)
     """Most wall time of a point, also as `10min` or `2h`."""
-    memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
+    memory_bytes: MemoryBytes | None = Field(alias="memory", default=None)
     """Most memory of a point."""
     simulated_time_ps: PositiveTimePs | None = Field(alias="simulated_time", default=None)
     """Most simulated time of a point."""

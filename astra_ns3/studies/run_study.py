@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import InputError, ResultsNotSaved
+from astra_ns3.errors import InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.scenario_result import result_in
 from astra_ns3.experiments.tables import inert
 from astra_ns3.report.figures import with_matplotlib
@@ -119,15 +119,19 @@ def play_study(
         _LOG.warning(_WITHOUT_FIGURES)
     there = known_outcomes(expansion, folder)
     check_points(point for point in expansion.points if point.address not in there)
-    outcomes = play_tasks(
-        expansion.tasks(os.fspath(store.folder)),
-        store=store,
-        jobs=jobs,
-        scheduler=scheduler,
-        security=security,
-        progress=progress,
-        retry_failed=retry_failed,
-    )
+    try:
+        outcomes = play_tasks(
+            expansion.tasks(os.fspath(store.folder)),
+            store=store,
+            jobs=jobs,
+            scheduler=scheduler,
+            security=security,
+            progress=progress,
+            retry_failed=retry_failed,
+        )
+    except Interrupted:
+        _put_table(expansion, folder, list(only))
+        raise
     played = sum(outcome != there.get(address) for address, outcome in outcomes.items())
     shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
     outcomes = measured_today(outcomes, store, write=True)
@@ -135,6 +139,13 @@ def play_study(
     _ = result.layer_rows  # a point whose files are damaged is told before any table is written
     write_study(result, command_of(expansion, folder, only))
     return result
+
+
+def _put_table(expansion: Expansion, folder: Path, only: list[str]) -> None:
+    """Write the table of an interrupted study, in which points that haven't ended are not played."""
+    shown, outcomes = _with_what_is_there(expansion, known_outcomes(expansion, folder), folder, only)
+    with suppress(OSError):
+        put(folder / STUDY_TABLE, _csv(StudyResult(shown, measured_today(outcomes, Store(folder)), folder).frame))
 
 
 def command_of(expansion: Expansion, folder: Path, only: Iterable[str] = ()) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from astra_ns3.config.core.changing import changed
+from astra_ns3.config.core.changing import changed, telling_kinds
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.placing import names_files, placed
 from astra_ns3.config.core.plain import Json
@@ -146,7 +146,8 @@ class Sources:
         keys = ", ".join(change.key for change in changes)
         try:
             own = with_own_keys(read.config, read.document, settings, self._study)
-            made = parsed(read.config, data, self._study, known) if own is None else own
+            with telling_kinds(given_of(read.config), settings):
+                made = parsed(read.config, data, self._study, known) if own is None else own
         except InputError as error:
             if str(error).startswith(self._study):
                 raise

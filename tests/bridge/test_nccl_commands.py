@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -297,6 +298,9 @@ def test_a_log_that_is_cut_or_another_s_is_refused(tmp_path: Path, content: str,
 def test_what_does_not_fit_the_log_is_refused(tmp_path: Path) -> None:
     log = log_of(tmp_path, {8: 10.0, 16: 10.0, 32: 10.0}, ranks=16)
     assert "the log has 16 ranks, expected 2 servers x 1 GPUs" in refused("compare", log, *TWO)
+    alone = log_of(tmp_path, {8: 10.0}, ranks=1)
+    assert "the log has 1 rank, which 2 servers can't share evenly" in refused("compare", alone, *TWO)
+    log = log_of(tmp_path, {8: 10.0, 16: 10.0, 32: 10.0}, ranks=16)
     assert "which 3 servers can't share evenly" in refused("compare", log, "--servers", "3xhgx-h100")
     assert "did you mean 'NCCL_ALGO'" in refused("compare", log, "--servers", "2xhgx-h100", "--set", "NCCL_ALGOO=Ring")
     assert "expected once, or once for each of 1 logs" in refused("fit", log, "--servers", "2xp5", "--servers", "4xp5")
@@ -347,6 +351,18 @@ def test_only_collectives_that_the_tuner_chooses_for_have_what_if() -> None:
     assert nccl_group.commands.keys() == OPERATIONS.keys() | {"compare", "fit"}
     with pytest.raises(InputError, match="--what-if: NCCL makes alltoall of messages"):
         what_if(machine_of("2xhgx-h100", 1), "alltoall", [])
+
+
+def test_each_choice_of_what_if_is_told_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of("2xhgx-h100", 1, None, "2.26")
+    rows = machine.bench("all_reduce", [KIB, 2 * KIB])
+    told: list[str] = []
+    what_if(machine, "all_reduce", rows, tell=told.append)
+    assert told == []
+    monkeypatch.setattr("astra_ns3.experiments.nccl.what_if._SILENT_SECONDS", -1)
+    what_if(machine, "all_reduce", rows, tell=told.append)
+    assert all(re.fullmatch(r"\w+ \w+: [12] sizes?, choice [0-9]+ of [0-9]+", words) for words in told)
+    assert "Ring Simple: 2 sizes, choice" in "\n".join(told)
 
 
 def test_what_takes_long_is_told_before_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:

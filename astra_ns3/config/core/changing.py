@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,6 +83,36 @@ def changed(
         for path in _set(data, full, list(setting.keys), (), setting.value, folder):
             lines[path] = setting.line
     return data, lines
+
+
+@contextmanager
+def telling_kinds(given: Mapping[str, Json], settings: Iterable[Setting]) -> Iterator[None]:
+    """Say what to do if a group of another kind can't be read because of keys that ``given`` has for the kind before.
+
+    Raises InputError.
+    """
+    try:
+        yield
+    except InputError as error:
+        for setting in settings:
+            *path, last = setting.keys
+            group, dotted = _below(given, path), ".".join(path)
+            if last != "kind" or not isinstance(group, Mapping):
+                continue
+            kept = [f"{dotted}.{name}" for name in group if name != last and f"'{dotted}.{name}'" in str(error)]
+            if kept:
+                before = f"kind {group[last]}" if last in group else "another kind"
+                whole = f"change all of '{dotted}', such as {dotted}: {{kind: {setting.value}}}"
+                told = f"key '{dotted}.kind': the file has {', '.join(kept)} for {before}; {whole}"
+                raise wrong(str(error).partition("key '")[0] + told) from error
+        raise
+
+
+def _below(given: Json | Mapping[str, Json], path: Iterable[str]) -> Json | Mapping[str, Json]:
+    """Return what keys lead to; None: there is nothing."""
+    for key in path:
+        given = given.get(key) if isinstance(given, Mapping) else None
+    return given
 
 
 def _set(data: _Group, full: Json, keys: list[str], path: KeyPath, value: Json, folder: Path) -> list[KeyPath]:

@@ -28,7 +28,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.mistakes import MEANT, UNKNOWN_KEYS, document_path, every_error
 from astra_ns3.errors import InputError, nearest, some_of, wrong
-from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
+from astra_ns3.units import exact_time, parse_bytes, parse_memory, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
 _MOST_TOLD = 10
@@ -305,6 +305,7 @@ def _text_or_number(example: str) -> WithJsonSchema:
 # that another field of the same type gets that default too.
 Bytes = Annotated[int, BeforeValidator(as_value_error(parse_bytes)), _text_or_number("500KB")]
 PositiveBytes = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_bytes)), _text_or_number("0.5MB")]
+MemoryBytes = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_memory)), _text_or_number("80GB")]
 RateBps = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_rate)), _text_or_number("100Gbps")]
 TimePs = Annotated[
     int,

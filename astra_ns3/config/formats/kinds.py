@@ -146,6 +146,11 @@ _SIGNS: tuple[Sign, ...] = (
         advice="AICB's SimAI_training_workload_generator writes a text that -w reads",
     ),
     Sign(MODEL, lambda seen: seen.has("kind", "model"), WORKLOAD),
+    Sign(
+        "a plan's file",
+        lambda seen: seen.has("model", "network") and "kind" not in seen.data,
+        advice="astra-ns3 plan plays it",
+    ),
     Sign("a study's file", lambda seen: seen.has("parts") and "topology" not in seen.data, STUDY),
     Sign("a scenario's file", lambda seen: seen.has("jobs") and "name" not in seen.data, SCENARIO),
     Sign("a file of logical dimensions", lambda seen: seen.has("logical-dims"), LOGICAL_TOPOLOGY),

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from annotated_types import MinLen
 from pydantic import Field, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, PositiveBytes, checked, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, MemoryBytes, checked, key_error, refuse_key
 from astra_ns3.config.model.compute import Compute, Roofline
 from astra_ns3.config.model.offload import Checkpoint, Offload
 from astra_ns3.config.model.parallel import Parallel
@@ -26,7 +26,7 @@ class ModelBase(ConfigModel):
     """How the model is split over NPUs."""
     compute: Compute = Roofline()
     """How long computing takes; its `kind` says by which rule."""
-    memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
+    memory_bytes: MemoryBytes | None = Field(alias="memory", default=None)
     """Memory of an NPU. Absent: the device's."""
     offload: Offload = Offload()
     """The parts that lie beyond the device. Absent: none does."""

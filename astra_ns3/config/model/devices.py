@@ -33,7 +33,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, PositiveBytes, TimePs, as_value_error, checked, refuse_key
+from astra_ns3.config.core.model import ConfigModel, MemoryBytes, TimePs, as_value_error, checked, refuse_key
 from astra_ns3.errors import nearest, refuse
 from astra_ns3.units import parse_byte_rate, parse_flops, parse_frequency
 
@@ -91,7 +91,7 @@ class Device(ConfigModel):
     """Peak of operations that are no products of matrices; None: not known, and these take what their memory takes."""
     memory_bandwidth: ByteRate
     """Bytes per second."""
-    memory_bytes: PositiveBytes = Field(alias="memory")
+    memory_bytes: MemoryBytes = Field(alias="memory")
     """The device's memory."""
     launch_overhead_ps: TimePs = Field(alias="launch_overhead", default=0)
     """Time that every operation takes besides."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.core.changing import Setting, changed
+from astra_ns3.config.core.changing import Setting, changed, telling_kinds
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
 from astra_ns3.config.core.placing import placed
@@ -229,7 +229,8 @@ def _set(config: AnyConfig, settings: Sequence[Setting]) -> Any:  # of the class
     with located(_CHANGED):
         every = [*settings, *following(config, settings, Path())]
         data, _ = changed(given_of(config), document_of(config), every, Path())
-    made = parsed(config, data, _CHANGED, {})
+    with telling_kinds(given_of(config), settings):
+        made = parsed(config, data, _CHANGED, {})
     if isinstance(made, Workload):
         _check_read(made, settings)
     return made

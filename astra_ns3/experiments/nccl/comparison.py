@@ -48,7 +48,7 @@ def gpus_of(log: Log, servers: int, gpus: int | None) -> int | None:
     """Return the GPUs of each server that the log's ranks mean, if nobody said; raises InputError if they don't fit."""
     if log.ranks is None:
         return gpus
-    told = f"the log has {log.ranks} ranks"
+    told = f"the log has {counted(log.ranks, 'rank')}"
     refuse(log.ranks % servers != 0, f"{told}, which {servers} servers can't share evenly; see --servers", log.path)
     refuse(
         gpus is not None and gpus * servers != log.ranks,

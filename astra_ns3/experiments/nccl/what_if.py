@@ -6,6 +6,7 @@ is forced by ``NCCL_ALGO`` and ``NCCL_PROTO`` and played. All else stays as it i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -22,8 +23,10 @@ from astra_ns3.nccl.constants import FUNCTIONS
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.routes import shortest_paths
+from astra_ns3.units import counted
 
 _DRAWN = "the seed draws the paths of flows: with another seed, another choice may be the fastest"
+_SILENT_SECONDS = 3.0
 SLOWER = 0.01
 """The tuner's choice counts as wrong if it takes longer by more than this share."""
 
@@ -47,18 +50,21 @@ def what_if(
 ) -> list[WhatIf]:
     """Play the sizes of ``rows``, the tuner's choices, by all other choices it may make. Raises InputError.
 
-    ``tell``: told how long each takes about, if that is long.
+    ``tell``: told how long each takes about, if that is long, and which is played after a few seconds.
     """
     kind, sizes = OPERATIONS[operation], [row.size_bytes for row in rows]
     if kind not in FUNCTIONS:
         raise wrong(f"--what-if: NCCL makes {operation} of messages, and its tuner has no choice there")
     found: list[list[BenchRow]] = [[] for _ in rows]
-    for algorithm, protocol in allowed_pairs(machine.communicator, kind):
+    begun, pairs = time.monotonic(), list(allowed_pairs(machine.communicator, kind))
+    for number, (algorithm, protocol) in enumerate(pairs, 1):
         others = [place for place, row in enumerate(rows) if (row.algorithm, row.protocol) != (algorithm, protocol)]
         if not others:
             continue
         forced = machine.with_keys({"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol})
         begin = f"{algorithm} {protocol}: "
+        if time.monotonic() - begun > _SILENT_SECONDS:
+            tell(f"{begin}{counted(len(others), 'size')}, choice {number} of {len(pairs)}")
         played = forced.bench(operation, [sizes[place] for place in others], seed, partial(_told, tell, begin))
         for place, row in zip(others, played, strict=True):
             found[place].append(row)

@@ -25,6 +25,8 @@ from astra_ns3.topology.routes import LOCAL
 Amounts = Numbers | Rates
 # Along an axis that is halved: a matrix has a cell for every two.
 _MOST_PLACES = 1024
+# What blocks are called by how many levels they have outside servers, two or more alike.
+_BLOCKS = ("server", "leaf", "pod")
 
 
 @dataclass(frozen=True)
@@ -340,7 +342,7 @@ def _blocks(plan: NetworkPlan) -> Sequence[tuple[Numbers, Sequence[tuple[Numbers
             block = np.array(joined(graph.nodes, [*beside, *rising.tolist()]), dtype=np.int64)
             crossing, capacity = np.diff(block[trunks])[:, 0] != 0, np.zeros((graph.nodes, rates.shape[1]))
             np.add.at(capacity, block[trunks[crossing]], rates[between][crossing, None])
-            blocks.append((block, capacity, "leaf" if highest == 1 else "pod"))
+            blocks.append((block, capacity, _BLOCKS[min(max(highest - graph.inside_levels, 0), 2)]))
         found.append((_switches_beside(graph.hosts, switch_of), blocks))
     return found
 

@@ -22,6 +22,7 @@ from astra_ns3.playing.graphs.ready import ReadyNodes
 from astra_ns3.playing.graphs.slots import Slot
 from astra_ns3.playing.graphs.window import Window
 from astra_ns3.system.communicator import Communicator
+from astra_ns3.units import counted
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.checks.location import and_more, location
@@ -127,7 +128,11 @@ class CustomCollectives:
 
     def _read(self, kind: CollectiveKind, rank: int, ranks: int) -> list[GraphNode]:
         trace: ChakraTrace = self._traces[kind]
-        refuse(trace.npus != ranks, f"has graphs for {trace.npus} ranks, and is asked to run on {ranks}", trace.source)
+        refuse(
+            trace.npus != ranks,
+            f"has graphs for {counted(trace.npus, 'rank')}, and is asked to run on {ranks}",
+            trace.source,
+        )
         return list(trace.nodes(rank))
 
 

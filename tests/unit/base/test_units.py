@@ -87,6 +87,24 @@ def test_what_is_not_a_rate_in_bits_is_refused(text: str) -> None:
         units.parse_rate(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("25GiB/s", "214.7483648Gbps"), ("1MiB/s", "8.388608Mbps"), ("3KiB/s", "24.576kbps"), ("25GB/s", "200Gbps")],
+)
+def test_a_rate_in_bytes_is_refused_with_the_same_rate_in_bits(text: str, meant: str) -> None:
+    with pytest.raises(InputError, match=rf"did you mean '{meant}' \(8 bits a byte\)"):
+        units.parse_rate(text)
+    assert units.parse_rate(meant) == 8 * units.parse_bytes(text.removesuffix("/s"))
+
+
+@pytest.mark.parametrize("value", [80, "80", 999])
+def test_a_memory_without_unit_that_no_device_has_is_refused_with_gigabytes(value: str | int) -> None:
+    with pytest.raises(InputError, match=f"has no unit and would be {value} bytes; did you mean '{value}GB'"):
+        units.parse_memory(value)
+    assert units.parse_memory(80_000_000_000) == units.parse_memory("80GB")
+    assert units.parse_memory("80B") == 80
+
+
 @pytest.mark.parametrize("value", [100, "100", 999_999])
 def test_a_rate_without_unit_that_no_network_has_is_refused(value: str | int) -> None:
     with pytest.raises(InputError, match="has no unit and would be"):

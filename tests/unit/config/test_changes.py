@@ -245,3 +245,12 @@ def test_words_of_the_command_line_are_read_as_yaml() -> None:
     for texts in (["a"], ["a=1", "a=2"], ["a=1\nb: 2"]):
         with pytest.raises(InputError, match=r"^--hold"):
             settings_of(texts, "--hold")
+
+
+def test_a_kind_whose_group_has_keys_of_the_kind_before_is_refused_with_the_whole_group() -> None:
+    with pytest.raises(InputError) as caught:
+        loaded({"network.transport.kind": "tcp"})
+    had = "transport.payload, transport.reliability, transport.congestion_control"
+    told = f"key 'transport.kind': the file has {had} for kind roce; change all of 'transport', such as"
+    assert str(caught.value).endswith(f"{told} transport: {{kind: tcp}}")
+    assert "payload" not in str(loaded({"network.transport": {"kind": "tcp"}}).network)

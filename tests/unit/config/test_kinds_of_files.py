@@ -52,6 +52,7 @@ FILES: list[tuple[str, str | bytes, str, str | None, str]] = [
     ("aicb.csv", AICB, "a workload of AICB for GPUs", None, "SimAI_training_workload_generator"),
     ("index.json", '{"weight_map": {}}', "an index of Hugging Face's weights", None, "config.json"),
     ("groups.json", '{"1": [0, 1]}', "a file of communicators", None, "--groups"),
+    ("plan.yaml", "model: m.yaml\nnetwork: n.yaml\nvary: {}", "a plan's file", None, "astra-ns3 plan plays it"),
     ("slow.yaml", "stragglers: [{npus: 3, factor: 2}]", "a file of slowdowns", "a file of slowdowns", "--compute-slow"),
     (
         "dims.json",

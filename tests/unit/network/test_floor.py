@@ -141,6 +141,17 @@ def test_an_oversubscribed_leaf_sends_no_faster_than_its_uplinks() -> None:
     assert found(plan, *((npu, (npu + 1) % 4, 1250) for npu in range(4)))[0] == 100_000
 
 
+def test_leaves_above_servers_with_shared_nics_are_called_leaves_and_servers_servers() -> None:
+    """Two servers on each leaf, each with one line of 12.5 bytes/ns; all of a leaf's go up a line that carries 6.25."""
+    slow = {"rate": "50Gbps", "delay": "500ns"}
+    leaves = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1, "link": LINK, "switch": SWITCH}
+    plan = packets({**SERVERS, "nics_per_node": 1, "scale_out": {**leaves, "uplink": slow}})
+    assert found(plan, (0, 4, 1250), (2, 6, 1250)) == (400_000, "the lines out of the leaf of NPU 0")
+    plan = packets({**SERVERS, "nics_per_node": 1, "scale_out": {**leaves, "uplink": {"rate": "1Tbps"}}})
+    assert found(plan, (0, 4, 1250), (1, 6, 1250))[0] == 200_000
+    assert "pod" not in found(plan, (0, 4, 1250), (1, 6, 1250))[1]
+
+
 def test_a_dumbbells_sides_share_its_bottleneck() -> None:
     slow = {"rate": "25Gbps", "delay": "500ns"}
     plan = packets({"kind": "dumbbell", "left": 4, "right": 4, "link": LINK, "bottleneck": slow, "switch": SWITCH})

@@ -39,3 +39,9 @@ def test_a_stage_fits_that_fills_memory_to_the_last_byte(capacity: int, begins: 
     document: Any = {"memory_by_stage": {"capacity_bytes": capacity, "stages": stages}}
     found: ForeseenDocument = document
     assert foreseen_rows(found) == [("memory of an NPU", f"{begins} on stage 1: weights 9 B, states 1 B")]
+
+
+def test_nothing_is_listed_of_a_stage_that_holds_nothing() -> None:
+    stage = {"stage": "0", "when": "", "peak_bytes": 0, "weights_bytes": 0}
+    document: Any = {"memory_by_stage": {"capacity_bytes": 9, "stages": [stage]}}
+    assert foreseen_rows(document) == [("memory of an NPU", "at most 0 B of 9 B")]

@@ -102,10 +102,12 @@ def test_what_leads_nowhere_is_no_cut() -> None:
 
 def test_an_error_lists_the_cuts_that_links_lead_out_of() -> None:
     star = graph(kind="single-switch", npus=4, link=LINK, switch=SWITCH)
+    torus = graph(kind="torus", shape=[2, 3], link=LINK, switch=SWITCH)
     for network, name, expected in (
         (star, "leaf", "cut 'leaf' is none of the network's, expected hosts, a rate"),
-        (star, "racks", "no link leads out of racks, expected hosts, a rate"),
-        (LEAVES, "spine", "no link leads out of spine, expected hosts, racks, leaf, a rate"),
+        (star, "racks", "no link leads out of racks (one has all NPUs), expected hosts, a rate"),
+        (torus, "racks", "no link leads out of racks (one has all NPUs), expected hosts, a rate"),
+        (LEAVES, "spine", "no link leads out of spine (one has all NPUs), expected hosts, racks, leaf, a rate"),
         (RAILS, "pod", "cut 'pod' is none of the network's, expected hosts, racks, leaf, scale-up, a rate"),
     ):
         with pytest.raises(InputError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from support.studies import expanded, study_of
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.store import RunFolder
 from astra_ns3.studies.index import Index
 from astra_ns3.studies.run_study import STUDY_FILE, WRITTEN, play_study
@@ -231,3 +232,25 @@ def test_files_that_a_study_does_not_write_may_lie_in_its_folder(tmp_path: Path)
     for name in ("b.yaml", "notes.csv", "README.md"):
         (tmp_path / name).touch()
     Store(tmp_path, "first").check_free((STUDY_FILE, *WRITTEN))
+
+
+def test_an_interrupted_study_leaves_a_table_of_the_points_that_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expansion = expanded({**study_of(), "seeds": 2})
+    first, other = expansion.points[0], expansion.points[-1]
+    assert first.address != other.address
+
+    def interrupted(*_: object, store: Store, **__: object) -> None:
+        with store.study():
+            store.write(outcome(first.address))
+        raise Interrupted("interrupted")
+
+    monkeypatch.setattr("astra_ns3.studies.run_study.play_tasks", interrupted)
+    with pytest.raises(Interrupted):
+        play_study(expansion, tmp_path)
+    with (tmp_path / "study.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(expansion.points)
+    assert (rows[0]["status"], rows[0]["finish_us"]) == ("done", "2.5")
+    assert (rows[-1]["status"], rows[-1]["finish_us"]) == ("not played", "")
