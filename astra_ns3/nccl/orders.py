@@ -37,7 +37,7 @@ def spread_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
 
     A ring of NCCL's enters and leaves a server by one NIC, unless it crosses NICs. Here a GPU sends by its own NIC. So
     every other server has both ends of a ring the other way round, and it stays on one rail between two servers. In the
-    last two of an odd number of servers a third GPU takes a turn; two GPUs have none, and one of their hops crosses.
+    last two of an odd number of servers a third GPU takes a turn; two NICs have none, and one hop of a ring crosses.
 
     Where rings count on PXN, the last GPU of a ring hands its data over NVLink to the GPU next to the ring's NIC. That
     hop isn't played: another GPU, whose NIC is free, goes to a ring's end.
@@ -50,8 +50,11 @@ def spread_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
     ends = {number: ring[-1] for number, ring in enumerate(rings)}
     if graph.type_inter == "PXN":
         ends = _ends(rings, nics)
-    others = [tuple(gpu for gpu in ring if gpu != ends[number]) for number, ring in enumerate(rings)]
-    thirds = _ends(others, nics) if gpus > 2 and communicator.servers % 2 else ends
+    thirds = ends
+    if communicator.servers % 2:
+        taken = [(nics[ring[0]], nics[ends[number]]) for number, ring in enumerate(rings)]
+        others = [(ring[0], *(gpu for gpu in ring if nics[gpu] not in taken[n])) for n, ring in enumerate(rings)]
+        thirds = _ends(others, nics) if min(map(len, others)) > 1 else ends
     found = {}
     for number, order in enumerate(different):
         first, end = rings[number][0], ends[number]
@@ -164,7 +167,8 @@ def railed_tree_parents(communicator: Communicator) -> tuple[tuple[int, ...], ..
     """Return :func:`tree_parents` in which trees stay on one rail between two servers, as NCCL's do.
 
     Both GPUs by which a server's part of a tree is joined with others use one NIC of NCCL's. Here a GPU sends by its
-    own, so the servers below the second GPU have both the other way round.
+    own, so the servers below the second GPU have both the other way round. Where the second GPUs of channels share
+    NICs otherwise than the first ones, all hang below the first, so that NICs are as busy as NCCL's.
     """
     crosses = graph_of(communicator, "tree").cross_nic
     return _trees(communicator, () if crosses else nics_of_gpus(communicator))
@@ -190,8 +194,10 @@ def _tree(
 ) -> tuple[int, ...]:
     """Return the parents of ranks; a balanced tree's first children hang below a server's second GPU."""
     gpus, parents = communicator.gpus_per_server, [-1] * communicator.ranks
-    second = graph.pattern == "balanced_tree" and gpus > 1
-    turned = bool(nics) and second and nics[order[0]] != nics[order[1]]
+    second, turned = graph.pattern == "balanced_tree" and gpus > 1, False
+    if second and nics and nics[order[0]] != nics[order[1]]:
+        first_nics, second_nics = (sorted(nics[each[at]] for each in graph.orders[: graph.channels]) for at in (0, 1))
+        turned = second = first_nics == second_nics
 
     def turns(server: int) -> int:
         """How many of the servers from this one up to the root hang below a second GPU."""

@@ -152,6 +152,32 @@ def test_rings_on_a_part_of_a_server_stay_on_rails(name: str, gpus: int, servers
         assert crossing == (servers % 2 and gpus == 2)
 
 
+@pytest.mark.parametrize("servers", [2, 3, 4, 5])
+@pytest.mark.parametrize("name", SERVERS)
+def test_no_server_s_nic_has_more_rings_than_in_others(name: str, servers: int) -> None:
+    """In each server, and both ways: as many rings enter and leave by its busiest NIC as by that of two servers."""
+    server = server_named(name)
+    for gpus in (2, 3, 4, min(server.gpus, 8)):
+        communicator = Communicator(server, servers, gpus)
+        nics, orders = nics_of_gpus(communicator), dict.fromkeys(spread_orders(communicator))
+        pair = dict.fromkeys(spread_orders(Communicator(server, 2, gpus)))
+        most = max(max(Counter(nics[order[at]] for order in pair).values()) for at in (0, gpus - 1))
+        for place in (at for first in range(0, servers * gpus, gpus) for at in (first, first + gpus - 1)):
+            assert max(Counter(nics[order[place] % gpus] for order in orders).values()) <= most
+
+
+@pytest.mark.parametrize("name", ["dgx-a100", "hgx-a100"])
+def test_trees_keep_all_nics_of_inner_servers_as_busy(name: str) -> None:
+    """Each of 8 channels has a NIC of its own in NCCL's graph, and 7 hops between 8 servers, two ends each."""
+    communicator = Communicator(server_named(name), 8, 8)
+    nics, busy = nics_of_gpus(communicator), Counter[int]()
+    for tree in railed_tree_parents(communicator)[:16]:
+        for rank, parent in enumerate(tree):
+            if parent >= 0 and rank // 8 != parent // 8:
+                busy.update([nics[rank % 8], nics[parent % 8]])
+    assert len(set(busy.values())) == 1
+
+
 @pytest.mark.parametrize("servers", [2, 3, 4, 7, 8])
 @pytest.mark.parametrize("gpus", [2, 4, 8])
 @pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100", "hgx-a100"])
